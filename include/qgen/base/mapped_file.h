@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+
+#include "qgen/base/bytes.h"
+
+namespace qgen {
+
+/// A regular file mapped read-only. Views into it live as long as the object does.
+class MappedFile {
+ public:
+  /// Throws Error{file} naming the path and the system's reason if the file cannot be opened, is not a
+  /// regular file or cannot be mapped. An empty file gives empty bytes.
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+
+ private:
+  Bytes bytes_;
+};
+
+}  // namespace qgen

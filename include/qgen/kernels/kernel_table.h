@@ -1,0 +1,160 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "qgen/tensor/dtype.h"
+
+namespace qgen {
+
+// Kernels are arithmetic on raw memory: one thread, no allocation, no exceptions, no words of models. Lengths
+// start at zero and need not be multiples of anything; pointers need not be aligned beyond their element
+// type. Every output is computed in one fixed order of operations that depends neither on how many rows nor
+// on how many tokens a call covers, so that neither threads nor batches change a result.
+
+/// Y[tokens, rows] = X[tokens, cols] W[rows, cols]^T for a range of W's rows.
+struct MatmulArgs {
+  const std::byte* w = nullptr;  ///< first row of the range
+  std::int64_t w_stride = 0;     ///< bytes from row to row
+  std::int64_t rows = 0, cols = 0;
+  const std::byte* input = nullptr;  ///< X as prepare() left it, all tokens
+  std::int64_t tokens = 0;
+  float* y = nullptr;            ///< Y[0, first row of the range]
+  std::int64_t y_stride = 0;     ///< floats from token to token
+  std::byte* scratch = nullptr;  ///< scratch_bytes(cols), private to the calling thread
+};
+
+/// One way to multiply by weights of one type.
+struct MatmulKernel {
+  /// Ranges of rows should start at multiples of this for speed; results do not depend on it.
+  std::int64_t row_block = 1;
+  /// Tokens prepared in one piece: ranges given to prepare() start at multiples of this.
+  std::int64_t token_block = 1;
+  /// Bytes of the prepared form of X[tokens, cols].
+  std::size_t (*input_bytes)(std::int64_t tokens, std::int64_t cols) noexcept = nullptr;
+  /// Bytes of scratch memory for multiply().
+  std::size_t (*scratch_bytes)(std::int64_t cols) noexcept = nullptr;
+  /// Writes the prepared form of tokens [begin, end) of X (x points at token 0, x_stride floats apart) to
+  /// `input`.
+  void (*prepare)(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
+                  std::int64_t cols, std::byte* input) noexcept = nullptr;
+  void (*multiply)(const MatmulArgs& args) noexcept = nullptr;
+};
+
+/// Up to this many tokens are multiplied by `few`, more by `many`.
+inline constexpr std::int64_t kFewTokens = 16;
+
+/// Multiplication by weights of one type: `few` streams the weights once and keeps products exact, `many`
+/// packs panels of them for reuse and may round X to the weights' own type.
+struct WeightKernels {
+  MatmulKernel few;
+  MatmulKernel many;
+};
+
+/// Types of cached keys and values. f16 carries a power-of-two scale for each vector, so that its range is
+/// that of f32.
+enum class KvType : std::uint8_t { f32, f16, bf16 };
+inline constexpr std::size_t kKvTypes = 3;
+
+/// Positions in one chunk of the cache; softmax is computed chunk by chunk and merged (Dao et al. 2023,
+/// flash-decoding).
+inline constexpr std::int64_t kKvChunk = 256;
+/// Positions whose keys lie side by side.
+inline constexpr std::int64_t kKvLanes = 16;
+
+/// Cached keys and values of one layer and key/value head for kKvChunk positions.
+/// k[kKvChunk / kKvLanes][head_dim][kKvLanes], v[kKvChunk][head_dim]; both in elements of the KvType.
+struct KvChunk {
+  std::byte* k = nullptr;
+  std::byte* v = nullptr;
+  float* k_scale = nullptr;  ///< [kKvChunk]: the key is scale times what is stored
+  float* v_scale = nullptr;  ///< [kKvChunk]
+};
+
+/// Attention of some queries to one chunk.
+struct AttendArgs {
+  const float* q = nullptr;   ///< q[queries, head_dim], already multiplied by 1/sqrt(head_dim)
+  std::int64_t q_stride = 0;  ///< floats
+  std::int64_t queries = 0;
+  std::int64_t head_dim = 0;
+  KvChunk chunk;
+  const std::int32_t* visible =
+      nullptr;                  ///< [queries]: how many leading positions each query sees, 0..kKvChunk
+  float* out = nullptr;         ///< [queries, head_dim]: sum of exp(score - max) * v
+  std::int64_t out_stride = 0;  ///< floats
+  float* max = nullptr;         ///< [queries]: largest score, -inf where nothing is visible
+  float* sum = nullptr;         ///< [queries]: sum of exp(score - max), 0 where nothing is visible
+  float* scratch = nullptr;     ///< kAttendScratch floats, private to the calling thread
+};
+/// Queries that one attend() call may have at most, and its scratch memory in floats.
+inline constexpr std::int64_t kAttendQueries = 32;
+inline constexpr std::int64_t kAttendScratch = kAttendQueries * kKvChunk;
+
+struct KvKernels {
+  /// Appends one key and one value vector at `position` (0..kKvChunk-1) of the chunk.
+  void (*store)(const float* k, const float* v, std::int64_t head_dim, std::int64_t position,
+                const KvChunk& chunk) noexcept = nullptr;
+  void (*attend)(const AttendArgs& args) noexcept = nullptr;
+};
+
+/// Arg-max over a range: the lowest index of the largest value.
+struct BestLogit {
+  std::int64_t index = -1;  ///< -1 for an empty range or where no value is above -inf
+  float value = 0;
+  std::int64_t not_finite = -1;  ///< lowest index of a NaN or +inf; -1: none
+};
+
+/// Reading speed and peak arithmetic of the processor by this table's widest instructions.
+struct ProbeKernels {
+  /// Reads all bytes (a multiple of 4096) in address order; the result only keeps the loads alive.
+  std::uint64_t (*read)(const std::byte* data, std::size_t bytes) noexcept = nullptr;
+  /// Runs `rounds` rounds of independent multiply-adds in registers and returns how many operations (a
+  /// multiply-add counts two) that were; nullptr where the table has no such instruction.
+  double (*f32)(std::int64_t rounds) noexcept = nullptr;
+  double (*bf16)(std::int64_t rounds) noexcept = nullptr;
+  double (*int8)(std::int64_t rounds) noexcept = nullptr;
+};
+
+/// All arithmetic for one instruction set. Immutable.
+struct KernelTable {
+  std::string_view name;
+  std::array<WeightKernels, kWeightTypes> weights;  ///< by DType
+  std::array<KvKernels, kKvTypes> kv;               ///< by KvType
+
+  /// dst[n] = src[n] widened to f32, by DType.
+  std::array<void (*)(const std::byte* src, std::int64_t n, float* dst) noexcept, kWeightTypes> widen;
+  /// y[n] = x[n] / sqrt(mean(x^2) + eps) * weight[n]; y may be x.
+  void (*rms_norm)(const float* x, const float* weight, float eps, std::int64_t n, float* y) noexcept;
+  /// Rotates x[2 * half] in place: pairs (i, i + half), or (2i, 2i + 1) where `adjacent`.
+  void (*rope)(float* x, const float* cos, const float* sin, std::int64_t half, bool adjacent) noexcept;
+  /// out[n] = gate / (1 + exp(-gate)) * up; out may be gate.
+  void (*silu_mul)(const float* gate, const float* up, std::int64_t n, float* out) noexcept;
+  /// y[n] += x[n].
+  void (*add)(const float* x, std::int64_t n, float* y) noexcept;
+  /// y[n] = x[n] * factor; y may be x.
+  void (*scale)(const float* x, float factor, std::int64_t n, float* y) noexcept;
+  /// Merges partial attention (out_b[n], max_b, sum_b) into (out_a, *max_a, *sum_a); see AttendArgs.
+  void (*merge)(const float* out_b, float max_b, float sum_b, std::int64_t n, float* out_a, float* max_a,
+                float* sum_a) noexcept;
+  BestLogit (*best)(const float* values, std::int64_t n) noexcept;
+  ProbeKernels probe;
+};
+
+/// The tables that this processor can run, the plainest ("scalar") first, the best last.
+[[nodiscard]] std::vector<const KernelTable*> available_kernels();
+/// Names of all tables in this build, whether or not this processor can run them.
+[[nodiscard]] std::vector<std::string_view> built_kernels();
+/// The table called `name`. Throws Error{usage} for an unknown name, Error{unsupported} for one that this
+/// processor lacks; both list what there is.
+[[nodiscard]] const KernelTable& kernels_named(std::string_view name);
+/// The table for this processor by a fixed rule: features first, then the processor's family where
+/// instructions that exist are known to be slow. Never by timing.
+[[nodiscard]] const KernelTable& best_kernels();
+/// Names of the processor features that the rule looks at and that are present.
+[[nodiscard]] std::vector<std::string_view> cpu_features();
+
+}  // namespace qgen

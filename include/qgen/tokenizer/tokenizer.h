@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qgen/base/bytes.h"
+
+namespace qgen {
+
+/// How to read one text.
+struct EncodeOptions {
+  /// Recognise added tokens marked special (control tokens such as <|im_end|>). Off, their spelling is plain
+  /// text, as with encode_special_tokens in Hugging Face tokenizers; added tokens that are not special are
+  /// always recognised.
+  bool parse_special = false;
+  /// Add what the tokenizer's post-processor adds in front (a start token, for the families that have one).
+  bool add_bos = true;
+};
+
+/// Byte-level BPE exactly as Hugging Face tokenizers computes it from tokenizer.json (version 0.22 is the
+/// reference). Immutable after loading; safe to share between threads.
+class Tokenizer {
+ public:
+  /// Reads the tokenizer of a model folder: tokenizer.json, else vocab.json + merges.txt with the split rule
+  /// that tokenizer_config.json's tokenizer_class implies; tokenizer_config.json also supplies start and end
+  /// tokens. Throws Error{file} for damaged files, Error{unsupported} naming the part for kinds that are not
+  /// byte-level BPE.
+  static Tokenizer from_folder(const std::filesystem::path& folder);
+
+  /// The same from file contents; `config` (tokenizer_config.json) may be empty. Names are for messages.
+  static Tokenizer from_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json,
+                             std::string_view source);
+
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  /// Ids of `text`. Any bytes are accepted: those that are not UTF-8 are kept byte for byte and split like a
+  /// symbol (neither letter, digit nor space). Takes O(n log n) time at worst and no recursion.
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  /// The bytes that `id` stands for: for pieces the decoded bytes, for added tokens their spelling. Empty for
+  /// an id outside the vocabulary (padded rows of the model's matrix).
+  [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
+
+  /// All bytes of `ids`; with skip_special, added tokens marked special are left out.
+  [[nodiscard]] std::string decode(std::span<const TokenId> ids, bool skip_special = false) const;
+
+  [[nodiscard]] bool is_special(TokenId id) const noexcept;  ///< an added token marked special
+  [[nodiscard]] bool is_known(TokenId id) const noexcept;    ///< a piece or an added token
+  /// One more than the highest known id.
+  [[nodiscard]] std::int64_t size() const noexcept;
+  /// The id of an added token, or of a piece by its vocabulary spelling.
+  [[nodiscard]] std::optional<TokenId> find(std::string_view spelling) const;
+  /// Start token: only where encode() adds it.
+  [[nodiscard]] std::optional<TokenId> bos() const noexcept;
+  /// End tokens that the tokenizer's files name (eos_token).
+  [[nodiscard]] const std::vector<TokenId>& end_ids() const noexcept;
+  /// The chat template from chat_template.jinja or tokenizer_config.json; empty where there is none.
+  [[nodiscard]] const std::string& chat_template() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace qgen
