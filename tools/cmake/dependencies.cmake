@@ -13,7 +13,7 @@ function(qgen_dependency package target version url)
   endif()
 endfunction()
 
-qgen_dependency(CLI11 CLI11::CLI11 "2.3" https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.3.2.tar.gz)
+qgen_dependency(CLI11 CLI11::CLI11 "2.1" https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.3.2.tar.gz)
 qgen_dependency(nlohmann_json nlohmann_json::nlohmann_json "3.10"
   https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz)
 qgen_dependency(spdlog spdlog::spdlog_header_only "1.9" https://github.com/gabime/spdlog/archive/refs/tags/v1.10.0.tar.gz)
