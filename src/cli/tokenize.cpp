@@ -64,7 +64,7 @@ std::optional<TokenizeOptions> read_options(std::span<const std::string> argumen
   set.flag("--parse-special", "Recognise control tokens such as <|im_end|>", options.encode.parse_special);
   set.flag("--no-bos", "Leave out the start token that some models have", options.no_bos);
   set.value("--jsonl", "FILE",
-            "A JSON string, or an object with \"text\", on each line: one array of ids\n"
+            "A JSON string, or an object with \"text\", on each line: one array of ids "
             "(with --count a number) for each; - is stdin",
             [&options](const Given& given) {
               if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");

@@ -30,7 +30,6 @@ BenchRunner::BenchRunner(const Engine& engine, Mode mode, const SamplingOptions&
 std::optional<BenchRunner::Sample> BenchRunner::run(const Test& test) {
   const std::string text = workload_text(engine_.tokenizer(), test.prompt);
   Sampler sampler(sampling_);
-  sampler.set_allowed(engine_.allowed());
   GenerateOptions options;
   options.max_tokens = test.fresh + 1;
   options.ignore_end = true;

@@ -53,8 +53,8 @@ void declare_processor(OptionSet& set, ModelOptions& options) {
 
 void declare_execution(OptionSet& set, ModelOptions& options) {
   set.value("-c,--ctx-size", "N",
-            "Context: most tokens of prompt and reply together (default: the\n"
-            "model's maximum). Memory grows as the context fills; a smaller\n"
+            "Context: most tokens of prompt and reply together (default: the "
+            "model's maximum). Memory grows as the context fills; a smaller "
             "context is the way to bound it",
             [&options](const Given& given) { options.context = read_integer(given, 0, kMaxContext); });
   set.value("--kv", "TYPE", "Numbers in the cache: auto, f32, f16, bf16 (16 bits halve its memory)",
@@ -64,10 +64,7 @@ void declare_execution(OptionSet& set, ModelOptions& options) {
             });
   set.value("--weights", "TYPE", "How weights are held: auto (as the file has them)", check_weights);
   set.value("--device", "NAME", "auto, cpu, cuda or reference (slow, double precision)",
-            [&options](const Given& given) {
-              constexpr std::array<std::string_view, 4> kWords{"auto", "cpu", "cuda", "reference"};
-              options.device = read_choice(given, kWords);
-            });
+            [&options](const Given& given) { options.device = given.value; });
   set.value("--lookup", "off", "Speculation from the text itself: off", check_lookup);
 }
 

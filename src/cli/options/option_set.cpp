@@ -12,10 +12,26 @@
 namespace qgen::cli {
 namespace {
 
+constexpr std::size_t kNameWidth = 30;
+constexpr std::size_t kHelpWidth = 80 - kNameWidth;
+
+/// `text` broken into lines that fit beside the names, its first letter a capital.
+std::string wrap(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  std::size_t line = 0;
+  while (text.size() - line > kHelpWidth) {
+    const std::size_t blank = text.rfind(' ', line + kHelpWidth);
+    if (blank == std::string::npos || blank <= line) break;
+    text[blank] = '\n';
+    line = blank + 1;
+  }
+  return text;
+}
+
 /// Help with the placeholder after the names and nothing that only a programmer needs.
 class HelpFormatter final : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(34); }
+  HelpFormatter() { column_width(kNameWidth); }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_type_name().empty() ? std::string() : " " + option->get_type_name();
   }
@@ -37,7 +53,7 @@ struct OptionSet::Impl {
   bool help = false;
 
   CLI::Option* declare(CLI::Option* option) {
-    option->group(title);
+    option->group(title)->description(wrap(option->get_description()));
     return option;
   }
 

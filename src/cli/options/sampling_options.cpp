@@ -98,7 +98,8 @@ void declare_sampling(OptionSet& set, SamplingChoice& choice) {
   set.value("--sampler-order", "A,B,C", "Sampling steps in this order (default: " + steps + ")",
             [&choice](const Given& given) {
               choice.order.clear();
-              for (const Given& part : split_list(given)) {
+              for (Given& part : split_list(given)) {
+                std::ranges::replace(part.value, '-', '_');
                 choice.order.push_back(read_choice(part, sampler_step_names()));
               }
             });

@@ -38,6 +38,7 @@ OrderedJson timings_object(const Timings& timings, double load_s) {
           {"prefill_s", timings.prefill_s},
           {"first_token_s", timings.first_token_s},
           {"decode_s", timings.decode_s},
+          {"decode_steps", timings.decode_steps},
           {"prefill_tok_s", number_or_null(rate(timings.prefill_tokens, timings.prefill_s))},
           {"decode_tok_s", number_or_null(rate(timings.decode_steps, timings.decode_s))}};
 }

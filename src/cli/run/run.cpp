@@ -64,7 +64,10 @@ void tell_about_model(const RunOptions& options, const Engine& engine, const Mes
 
 void tell_about_end(const RunOptions& options, const GenerateResult& result, const RunFacts& facts,
                     const Messages& messages) {
-  if (result.stop == StopReason::error) messages.error(result.problem);
+  if (result.stop == StopReason::error) messages.error("cannot go on: " + result.problem);
+  if (result.stop == StopReason::length && options.length.fail_on_length) {
+    messages.warning("the text is cut short after " + std::to_string(result.tokens.size()) + " tokens");
+  }
   if (result.stop == StopReason::context) messages.warning("the context is full, the text is cut short");
   if (options.show.stats || messages.is_verbose() || result.stop == StopReason::interrupted) {
     messages.note(stats_line(result, facts));

@@ -94,8 +94,8 @@ void declare_prompt_reading(OptionSet& set, RunOptions& options) {
 
 void declare_modes(OptionSet& set, std::vector<Mode>& modes) {
   set.value("--mode,--bench-mode", "MODE",
-            "How a step is computed: naive (plain kernels, no cache), cache\n"
-            "(plain kernels), fused (best kernels, no cache), all (default);\n"
+            "How a step is computed: naive (plain kernels, no cache), cache "
+            "(plain kernels), fused (best kernels, no cache), all (default); "
             "with --bench a list with commas, or all four if not given",
             [&modes](const Given& given) {
               modes.clear();
