@@ -1,0 +1,36 @@
+#include "device/cpu/cpu_device.h"
+
+#include "device/cpu/executor.h"
+#include "qgen/base/error.h"
+#include "qgen/base/utf8.h"
+#include "qgen/device/cpu_info.h"
+
+namespace qgen {
+namespace {
+
+KvType kv_type_of(const Plan& plan, const std::string& name) {
+  if (name == "f32") return KvType::f32;
+  if (name == "f16") return KvType::f16;
+  if (name == "bf16") return KvType::bf16;
+  if (name != "auto") {
+    throw Error(ErrorKind::usage,
+                "unknown cache type '" + escape_control(name) + "': expected auto, f32, f16 or bf16");
+  }
+  const auto& qkv = std::get<NormQkvStage>(plan.stages[1]);
+  return plan.weight(qkv.k_proj).dtype == DType::f32 ? KvType::f32 : KvType::f16;
+}
+
+}  // namespace
+
+std::optional<std::string> CpuDevice::supports(const Plan& /*plan*/) const {
+  return std::nullopt;
+}
+
+std::unique_ptr<Executor> CpuDevice::compile(const Plan& plan, const DeviceOptions& options) const {
+  check_plan(plan);
+  const KernelTable& kernels = options.kernels.empty() ? best_kernels() : kernels_named(options.kernels);
+  const int threads = options.threads > 0 ? options.threads : default_threads(read_cpu_info());
+  return std::make_unique<CpuExecutor>(plan, kernels, kv_type_of(plan, options.kv), threads);
+}
+
+}  // namespace qgen

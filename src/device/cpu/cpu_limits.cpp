@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include "device/cpu/step.h"
+#include "device/cpu/thread_team.h"
+#include "qgen/base/aligned_buffer.h"
+#include "qgen/device/cpu_info.h"
+#include "qgen/kernels/kernel_table.h"
+
+namespace qgen {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Far beyond any cache, but no burden on a small machine.
+std::size_t buffer_bytes() {
+  constexpr std::int64_t most = std::int64_t{768} << 20;
+  const std::int64_t available = read_cpu_info().memory_available;
+  const std::int64_t bytes = available > 0 ? std::min(most, available / 4) : most;
+  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, std::int64_t{16} << 20));
+}
+
+/// Best of several passes in which each thread reads its own part.
+double measure_read(ThreadTeam& team, const KernelTable& kernels) {
+  constexpr std::int64_t page = 4096;
+  AlignedBuffer buffer(buffer_bytes());
+  const std::int64_t pages = static_cast<std::int64_t>(buffer.size()) / page;
+  const auto part = [&](int member) { return share(pages, 1, member, team.size()); };
+  team.run([&](int member) {
+    const Range mine = part(member);
+    // Pages that were never written all are the same zero page, which would be read from the cache.
+    std::memset(buffer.data() + mine.begin * page, member + 1,
+                static_cast<std::size_t>((mine.end - mine.begin) * page));
+  });
+  std::atomic<std::uint64_t> sink{0};
+  double best = 0;
+  for (int pass = 0; pass < 8; ++pass) {
+    const auto start = Clock::now();
+    team.run([&](int member) {
+      const Range mine = part(member);
+      sink += kernels.probe.read(buffer.data() + mine.begin * page,
+                                 static_cast<std::size_t>((mine.end - mine.begin) * page));
+    });
+    best = std::max(best, static_cast<double>(pages * page) / seconds_since(start));
+  }
+  return best;
+}
+
+/// Best of a few runs of about 40 ms.
+double measure_ops(ThreadTeam& team, double (*probe)(std::int64_t) noexcept) {
+  std::int64_t rounds = 1000;
+  for (;; rounds *= 4) {
+    const auto start = Clock::now();
+    probe(rounds);
+    if (seconds_since(start) > 0.01) break;
+  }
+  rounds *= 2;
+  double best = 0;
+  for (int pass = 0; pass < 4; ++pass) {
+    std::vector<double> done(static_cast<std::size_t>(team.size()));
+    const auto start = Clock::now();
+    team.run([&](int member) { done[static_cast<std::size_t>(member)] = probe(rounds); });
+    const double seconds = seconds_since(start);
+    double total = 0;
+    for (const double ops : done) total += ops;
+    best = std::max(best, total / seconds);
+  }
+  return best;
+}
+
+}  // namespace
+
+CpuLimits measure_cpu(int threads, std::string_view kernel_name) {
+  const KernelTable& kernels = kernel_name.empty() ? best_kernels() : kernels_named(kernel_name);
+  ThreadTeam team(threads);
+  CpuLimits limits;
+  limits.read_bytes_per_second = measure_read(team, kernels);
+  limits.f32_ops_per_second = measure_ops(team, kernels.probe.f32);
+  if (kernels.probe.bf16 != nullptr) limits.bf16_ops_per_second = measure_ops(team, kernels.probe.bf16);
+  if (kernels.probe.int8 != nullptr) limits.int8_ops_per_second = measure_ops(team, kernels.probe.int8);
+  return limits;
+}
+
+}  // namespace qgen

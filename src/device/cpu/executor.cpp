@@ -1,0 +1,196 @@
+#include "device/cpu/executor.h"
+
+#include <algorithm>
+
+namespace qgen {
+namespace {
+
+/// Norms and biases as f32 vectors; matrices stay as the file has them.
+std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTable& kernels) {
+  std::vector<std::vector<float>> vectors(plan.weights.size());
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const TensorView& view = plan.weights[i].view;
+    if (view.rows != 1) continue;
+    vectors[i].resize(static_cast<std::size_t>(view.cols));
+    kernels.widen[static_cast<std::size_t>(view.dtype)](view.data, view.cols, vectors[i].data());
+  }
+  return vectors;
+}
+
+}  // namespace
+
+CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, KvType kv_type, int threads)
+    : plan_(std::move(plan)),
+      model_{&plan_, &kernels, kv_type, widen_vectors(plan_, kernels)},
+      layout_(std::make_shared<KvLayout>(plan_.dims, kv_type)),
+      team_(threads),
+      scratch_(static_cast<std::size_t>(threads)) {}
+
+std::unique_ptr<Timeline> CpuExecutor::new_timeline() {
+  return std::make_unique<CpuTimeline>(layout_);
+}
+
+void CpuExecutor::set_allowed(std::vector<bool> allowed) {
+  allowed.resize(static_cast<std::size_t>(plan_.dims.vocab), false);
+  banned_.clear();
+  for (std::int64_t id = 0; id < plan_.dims.vocab; ++id) {
+    if (allowed[static_cast<std::size_t>(id)]) continue;
+    if (banned_.empty() || banned_.back().end != id) banned_.push_back({id, id});
+    banned_.back().end = id + 1;
+  }
+}
+
+std::string CpuExecutor::description() const {
+  constexpr std::array<const char*, kKvTypes> kv_names{"f32", "f16", "bf16"};
+  return "cpu: " + std::string(model_.kernels->name) + " kernels, " + std::to_string(team_.size()) +
+         (team_.size() == 1 ? " thread, " : " threads, ") +
+         kv_names[static_cast<std::size_t>(model_.kv_type)] + " cache";
+}
+
+std::int64_t CpuExecutor::weight_bytes_per_token() const noexcept {
+  std::int64_t bytes = 0;
+  for (const PlanWeight& weight : plan_.weights) bytes += weight.view.bytes();
+  // Of a table that is not the output matrix too, a token reads one row.
+  const TensorView& table = plan_.weight(std::get<EmbedStage>(plan_.stages.front()).table);
+  const TensorView& head = plan_.weight(std::get<NormHeadStage>(plan_.stages.back()).head);
+  return table.data == head.data ? bytes : bytes - table.bytes() + table.stride;
+}
+
+std::int64_t CpuExecutor::cache_bytes_per_position() const noexcept {
+  return layout_->bytes_per_position();
+}
+
+// --- one step
+// ------------------------------------------------------------------------------------------------------
+
+std::span<const SliceResult> CpuExecutor::run(std::span<const Slice> slices) {
+  lay_out(slices);
+  results_.assign(slices.size(), SliceResult{});
+  if (tokens_.empty()) return results_;
+  allocate();
+  for (const Slice& slice : slices) {
+    static_cast<CpuTimeline*>(slice.timeline)->reserve(std::ssize(slice.tokens));
+  }
+  team_.run([this](int member) { walk_stages(member); });
+  for (const Slice& slice : slices) {
+    static_cast<CpuTimeline*>(slice.timeline)->advance(std::ssize(slice.tokens));
+  }
+  collect(slices);
+  return results_;
+}
+
+/// Lists the step's tokens, the tiles in which they attend and the rows whose logits are wanted.
+void CpuExecutor::lay_out(std::span<const Slice> slices) {
+  tokens_.clear();
+  tiles_.clear();
+  logit_rows_.clear();
+  only_best_.clear();
+  for (const Slice& slice : slices) {
+    auto* timeline = static_cast<CpuTimeline*>(slice.timeline);
+    const auto first = std::ssize(tokens_);
+    const auto count = std::ssize(slice.tokens);
+    if (count == 0) continue;
+    for (std::int64_t i = 0; i < count; ++i) {
+      tokens_.push_back({timeline, timeline->position() + i, slice.tokens[static_cast<std::size_t>(i)]});
+    }
+    add_tiles(first, count);
+    if (slice.want == Want::none) continue;
+    for (std::int64_t i = slice.want == Want::all ? 0 : count - 1; i < count; ++i) {
+      logit_rows_.push_back(first + i);
+      only_best_.push_back(slice.want == Want::best ? 1 : 0);
+    }
+  }
+}
+
+/// Tiles are as long as kernels can share keys and values for.
+void CpuExecutor::add_tiles(std::int64_t first, std::int64_t count) {
+  const std::int64_t group = plan_.dims.heads / plan_.dims.kv_heads;
+  const std::int64_t most = std::max<std::int64_t>(1, kAttendQueries / group);
+  for (std::int64_t i = 0; i < count; i += most) tiles_.push_back({first + i, std::min(most, count - i)});
+}
+
+void CpuExecutor::allocate() {
+  const PlanDims& dims = plan_.dims;
+  const std::int64_t count = std::ssize(tokens_);
+  const auto rows = std::ssize(logit_rows_);
+  best_.assign(static_cast<std::size_t>(team_.size() * rows), BestLogit{});
+  step_ = Step{tokens_, tiles_, logit_rows_, only_best_, banned_, best_, {}};
+  Activations& act = step_.act;
+  act.h = buffers_.h.get<float>(count * dims.width);
+  act.q = buffers_.q.get<float>(count * dims.heads * dims.head_dim);
+  act.kv = buffers_.kv.get<float>(count * 2 * dims.kv_heads * dims.head_dim);
+  act.attention = buffers_.attention.get<float>(count * dims.heads * dims.head_dim);
+  act.gate = buffers_.gate.get<float>(count * dims.feed_forward);
+  act.up = buffers_.up.get<float>(count * dims.feed_forward);
+  act.delta = buffers_.delta.get<float>(count * dims.width);
+  act.cos = buffers_.cos.get<float>(count * dims.head_dim / 2);
+  act.sin = buffers_.sin.get<float>(count * dims.head_dim / 2);
+  act.logits = buffers_.logits.get<float>(rows * dims.vocab);
+  if (count > kFewTokens) {
+    act.normed = buffers_.normed.get<float>(count * dims.width);
+    act.prepared = buffers_.prepared.get<std::byte>(prepared_bytes());
+  }
+}
+
+/// The largest input that any product of more than kFewTokens rows has.
+std::int64_t CpuExecutor::prepared_bytes() const {
+  std::size_t most = 0;
+  for (const PlanWeight& weight : plan_.weights) {
+    const MatmulKernel& kernel = model_.kernels->weights[static_cast<std::size_t>(weight.view.dtype)].many;
+    most = std::max(most, kernel.input_bytes(std::ssize(tokens_), weight.view.cols));
+  }
+  return static_cast<std::int64_t>(most);
+}
+
+void CpuExecutor::walk_stages(int member) {
+  StageRunner runner(model_, step_, team_, scratch_[static_cast<std::size_t>(member)], member);
+  for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
+    std::visit(runner, plan_.stages[i]);
+    team_.barrier();
+    if (!observer_) continue;
+    if (member == 0) observer_(i, stage_output(plan_.stages[i]));
+    team_.barrier();
+  }
+}
+
+std::span<const float> CpuExecutor::stage_output(const Stage& stage) const {
+  const Activations& act = step_.act;
+  if (std::holds_alternative<NormQkvStage>(stage)) return act.q;
+  if (std::holds_alternative<AttendStage>(stage)) return act.attention;
+  if (std::holds_alternative<NormGateUpStage>(stage)) return act.gate;
+  if (std::holds_alternative<NormHeadStage>(stage)) return act.logits;
+  return act.h;
+}
+
+void CpuExecutor::collect(std::span<const Slice> slices) {
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const Slice& slice = slices[i];
+    if (slice.tokens.empty() || slice.want == Want::none) continue;
+    const std::int64_t rows = slice.want == Want::all ? std::ssize(slice.tokens) : 1;
+    if (slice.want == Want::best) {
+      results_[i] = best_of(row);
+    } else {
+      results_[i].logits = step_.act.logits.subspan(static_cast<std::size_t>(row * plan_.dims.vocab),
+                                                    static_cast<std::size_t>(rows * plan_.dims.vocab));
+    }
+    row += rows;
+  }
+}
+
+/// Joins the members' parts, lowest ids first, so that ties go to the lowest id.
+SliceResult CpuExecutor::best_of(std::int64_t row) const {
+  SliceResult result;
+  float value = 0;
+  for (int member = 0; member < team_.size(); ++member) {
+    const BestLogit& part = best_[static_cast<std::size_t>(member * std::ssize(logit_rows_) + row)];
+    if (result.not_finite < 0) result.not_finite = static_cast<TokenId>(part.not_finite);
+    if (part.index >= 0 && (result.best < 0 || part.value > value)) {
+      result.best = static_cast<TokenId>(part.index);
+      value = part.value;
+    }
+  }
+  return result;
+}
+
+}  // namespace qgen

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/cpu/kv_cache.h"
+#include "device/cpu/step.h"
+#include "device/cpu/thread_team.h"
+#include "device/cpu/workspace.h"
+#include "qgen/device/device.h"
+
+namespace qgen {
+
+/// Runs a plan with a team of threads that walk the stage list together and meet at one barrier a stage.
+class CpuExecutor final : public Executor {
+ public:
+  CpuExecutor(Plan plan, const KernelTable& kernels, KvType kv_type, int threads);
+
+  std::unique_ptr<Timeline> new_timeline() override;
+  std::span<const SliceResult> run(std::span<const Slice> slices) override;
+  void set_allowed(std::vector<bool> allowed) override;
+  void set_observer(StageObserver observer) override { observer_ = std::move(observer); }
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] int threads() const noexcept override { return team_.size(); }
+  [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override;
+  [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override;
+
+ private:
+  struct Buffers {
+    GrowingBuffer h, normed, q, kv, attention, gate, up, delta, cos, sin, logits, prepared;
+  };
+
+  void lay_out(std::span<const Slice> slices);
+  void add_tiles(std::int64_t first, std::int64_t count);
+  void allocate();
+  [[nodiscard]] std::int64_t prepared_bytes() const;
+  void walk_stages(int member);
+  [[nodiscard]] std::span<const float> stage_output(const Stage& stage) const;
+  void collect(std::span<const Slice> slices);
+  [[nodiscard]] SliceResult best_of(std::int64_t row) const;
+
+  Plan plan_;
+  CpuModel model_;
+  std::shared_ptr<const KvLayout> layout_;
+  ThreadTeam team_;
+  std::vector<ThreadScratch> scratch_;
+  Buffers buffers_;
+  StageObserver observer_;
+  std::vector<Range> banned_;
+
+  // The step at hand; Step refers to these.
+  std::vector<StepToken> tokens_;
+  std::vector<QueryTile> tiles_;
+  std::vector<std::int64_t> logit_rows_;
+  std::vector<std::uint8_t> only_best_;
+  std::vector<BestLogit> best_;
+  std::vector<SliceResult> results_;
+  Step step_;
+};
+
+}  // namespace qgen

@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "device/cpu/step.h"
+
+namespace qgen {
+
+Range share(std::int64_t count, std::int64_t block, int member, int members) noexcept {
+  const std::int64_t blocks = (count + block - 1) / block;
+  const auto border = [&](int m) { return std::min(count, blocks * m / members * block); };
+  return {border(member), border(member + 1)};
+}
+
+// --- input of products
+// ---------------------------------------------------------------------------------------------
+
+/// Rows `rows` of the source, picked and normalised as it asks; copied to `to` only where that changes
+/// anything.
+const float* StageRunner::gather(const Source& source, Range rows, std::span<float> to) const {
+  if (source.norm == kNoWeight && source.pick.empty()) return source.x.data() + rows.begin * source.cols;
+  const auto eps = static_cast<float>(model_.plan->norm_eps);
+  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+    const std::int64_t from = source.pick.empty() ? r : source.pick[static_cast<std::size_t>(r)];
+    kernels().rms_norm(source.x.data() + from * source.cols, vector(source.norm), eps, source.cols,
+                       to.data() + (r - rows.begin) * source.cols);
+  }
+  return to.data();
+}
+
+/// Few rows: every member prepares all of them for itself, which is cheaper than a barrier.
+StageRunner::Input StageRunner::prepare_alone(const Source& source, const MatmulKernel& kernel) {
+  const float* x = gather(source, {0, source.rows}, scratch_.normed.get<float>(kFewTokens * dims().width));
+  const auto bytes = static_cast<std::int64_t>(kernel.input_bytes(source.rows, source.cols));
+  std::byte* input = scratch_.prepared.get<std::byte>(bytes).data();
+  kernel.prepare(x, source.cols, 0, source.rows, source.cols, input);
+  return {input, source.rows, source.cols, &kernel};
+}
+
+/// Many rows: each member prepares its part of them for all.
+StageRunner::Input StageRunner::prepare_together(const Source& source, const MatmulKernel& kernel) {
+  if (shared_input_used_) team_.barrier();
+  shared_input_used_ = true;
+  const Range mine = share(source.rows, kernel.token_block, member_, team_.size());
+  std::byte* input = step_.act.prepared.data();
+  if (mine.begin < mine.end) {
+    const std::int64_t offset = mine.begin * source.cols;
+    const bool copied = source.norm != kNoWeight;
+    const float* x =
+        gather(source, mine,
+               copied ? step_.act.normed.subspan(static_cast<std::size_t>(offset)) : std::span<float>());
+    kernel.prepare(x - offset, source.cols, mine.begin, mine.end, source.cols, input);
+  }
+  team_.barrier();
+  return {input, source.rows, source.cols, &kernel};
+}
+
+StageRunner::Input StageRunner::prepare(const Source& source, DType dtype) {
+  const WeightKernels& weights = kernels().weights[static_cast<std::size_t>(dtype)];
+  return source.rows <= kFewTokens ? prepare_alone(source, weights.few)
+                                   : prepare_together(source, weights.many);
+}
+
+/// y[token, row] = x[token] . W[row] for the rows of the range; y points at row 0.
+void StageRunner::multiply(const Input& input, const TensorView& weight, Range rows, float* y,
+                           std::int64_t y_stride) {
+  if (rows.begin >= rows.end) return;
+  const auto scratch = static_cast<std::int64_t>(input.kernel->scratch_bytes(input.cols));
+  MatmulArgs args;
+  args.w = weight.row(rows.begin);
+  args.w_stride = weight.stride;
+  args.rows = rows.end - rows.begin;
+  args.cols = input.cols;
+  args.input = input.data;
+  args.tokens = input.rows;
+  args.y = y + rows.begin;
+  args.y_stride = y_stride;
+  args.scratch = scratch_.matmul.get<std::byte>(scratch).data();
+  input.kernel->multiply(args);
+}
+
+void StageRunner::add_bias(WeightId bias, Range rows, float* y, std::int64_t y_stride) const {
+  if (bias == kNoWeight) return;
+  for (std::int64_t t = 0; t < token_count(); ++t) {
+    kernels().add(vector(bias) + rows.begin, rows.end - rows.begin, y + t * y_stride + rows.begin);
+  }
+}
+
+// --- stages
+// --------------------------------------------------------------------------------------------------------
+
+void StageRunner::operator()(const EmbedStage& stage) {
+  const TensorView& table = model_.plan->weight(stage.table);
+  const PlanRope& rope = model_.plan->rope;
+  const std::int64_t half = dims().head_dim / 2;
+  const Range mine = share(token_count(), 1, member_, team_.size());
+  for (std::int64_t t = mine.begin; t < mine.end; ++t) {
+    const StepToken& token = step_.tokens[static_cast<std::size_t>(t)];
+    kernels().widen[static_cast<std::size_t>(table.dtype)](table.row(token.id), dims().width,
+                                                           step_.act.h.data() + t * dims().width);
+    for (std::int64_t i = 0; i < half; ++i) {
+      // The angle is rounded to f32 as the reference implementation rounds it; its sine and cosine are exact
+      // then.
+      const float angle = static_cast<float>(token.position) * rope.inv_freq[static_cast<std::size_t>(i)];
+      const auto at = static_cast<std::size_t>(t * half + i);
+      step_.act.cos[at] = static_cast<float>(std::cos(double{angle})) * rope.scale;
+      step_.act.sin[at] = static_cast<float>(std::sin(double{angle})) * rope.scale;
+    }
+  }
+}
+
+void StageRunner::operator()(const NormQkvStage& stage) {
+  // Whole heads go to one member, a key head together with its value head, so that nobody waits for half a
+  // head.
+  const std::int64_t heads = dims().heads;
+  const std::int64_t cost = heads + 2 * dims().kv_heads;
+  const auto border = [&](int m) { return cost * m / team_.size(); };
+  const auto q_border = [&](int m) { return std::min(heads, border(m)); };
+  const auto kv_border = [&](int m) { return (std::max(heads, border(m)) - heads + 1) / 2; };
+  project_heads(stage, {q_border(member_), q_border(member_ + 1)},
+                {kv_border(member_), kv_border(member_ + 1)});
+}
+
+void StageRunner::project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads) {
+  const std::int64_t d = dims().head_dim;
+  const std::int64_t q_stride = dims().heads * d;
+  const std::int64_t kv_stride = 2 * dims().kv_heads * d;
+  const Range q_rows{q_heads.begin * d, q_heads.end * d};
+  const Range kv_rows{kv_heads.begin * d, kv_heads.end * d};
+  float* q = step_.act.q.data();
+  float* k = step_.act.kv.data();
+  float* v = k + dims().kv_heads * d;
+
+  shared_input_used_ = false;
+  const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
+  Input input;
+  DType prepared_for{};
+  const auto project = [&](WeightId id, WeightId bias, Range rows, float* y, std::int64_t stride) {
+    const TensorView& weight = model_.plan->weight(id);
+    if (input.data == nullptr || weight.dtype != prepared_for) input = prepare(source, weight.dtype);
+    prepared_for = weight.dtype;
+    multiply(input, weight, rows, y, stride);
+    add_bias(bias, rows, y, stride);
+  };
+  project(stage.q_proj, stage.q_bias, q_rows, q, q_stride);
+  project(stage.k_proj, stage.k_bias, kv_rows, k, kv_stride);
+  project(stage.v_proj, stage.v_bias, kv_rows, v, kv_stride);
+
+  const KvKernels& kv = kernels().kv[static_cast<std::size_t>(model_.kv_type)];
+  for (std::int64_t t = 0; t < token_count(); ++t) {
+    const StepToken& token = step_.tokens[static_cast<std::size_t>(t)];
+    for (std::int64_t head = q_heads.begin; head < q_heads.end; ++head) {
+      finish_head(q + t * q_stride + head * d, t, stage.q_norm);
+    }
+    for (std::int64_t head = kv_heads.begin; head < kv_heads.end; ++head) {
+      float* key = k + t * kv_stride + head * d;
+      finish_head(key, t, stage.k_norm);
+      kv.store(key, v + t * kv_stride + head * d, d, token.position % kKvChunk,
+               token.timeline->chunk(token.position / kKvChunk, stage.layer, head));
+    }
+  }
+}
+
+/// Per-head norm, then rotary embedding, in place.
+void StageRunner::finish_head(float* x, std::int64_t token, WeightId norm) const {
+  const std::int64_t half = dims().head_dim / 2;
+  if (norm != kNoWeight) {
+    kernels().rms_norm(x, vector(norm), static_cast<float>(model_.plan->norm_eps), dims().head_dim, x);
+  }
+  kernels().rope(x, step_.act.cos.data() + token * half, step_.act.sin.data() + token * half, half,
+                 model_.plan->rope.pairs == RopePairs::adjacent);
+}
+
+void StageRunner::operator()(const AttendStage& stage) {
+  // Later tiles see more positions: dealing them out in turn keeps members even.
+  const std::int64_t units = std::ssize(step_.tiles) * dims().kv_heads;
+  for (std::int64_t unit = member_; unit < units; unit += team_.size()) {
+    attend_tile(step_.tiles[static_cast<std::size_t>(unit / dims().kv_heads)], stage.layer,
+                unit % dims().kv_heads);
+  }
+}
+
+/// All query heads of one key/value head, for the tokens of one tile: chunk after chunk, merged in order.
+void StageRunner::attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head) {
+  const std::int64_t d = dims().head_dim;
+  const std::int64_t group = dims().heads / dims().kv_heads;
+  const std::int64_t stride = dims().heads * d;
+  const KvKernels& kv = kernels().kv[static_cast<std::size_t>(model_.kv_type)];
+  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
+  const StepToken& first = step_.tokens[static_cast<std::size_t>(tile.first)];
+
+  // A large group is taken in slices of heads, so that a call never has more queries than kernels allow.
+  const std::int64_t slice = std::min(group, kAttendQueries / tile.count);
+  const std::int64_t most = tile.count * slice;
+  const std::span<float> memory = scratch_.attend.get<float>(kAttendScratch + most * (3 * d + 4));
+  float* q = memory.data() + kAttendScratch;
+  float* out = q + most * d;
+  float* part = out + most * d;
+  float* max = part + most * d;
+  float* sum = max + most;
+  float* part_max = sum + most;
+  float* part_sum = part_max + most;
+  std::array<std::int32_t, kAttendQueries> visible{};
+
+  for (std::int64_t g = 0; g < group; g += slice) {
+    const std::int64_t heads = std::min(slice, group - g);
+    const std::int64_t queries = tile.count * heads;
+    const auto head_of = [&](std::int64_t i, float* base) {
+      return base + (tile.first + i / heads) * stride + (kv_head * group + g + i % heads) * d;
+    };
+    for (std::int64_t i = 0; i < queries; ++i)
+      kernels().scale(head_of(i, step_.act.q.data()), scale, d, q + i * d);
+
+    AttendArgs args;
+    args.q = q;
+    args.q_stride = d;
+    args.queries = queries;
+    args.head_dim = d;
+    args.visible = visible.data();
+    args.out_stride = d;
+    args.scratch = memory.data();
+    const std::int64_t last_position = first.position + tile.count - 1;
+    for (std::int64_t c = 0; c <= last_position / kKvChunk; ++c) {
+      for (std::int64_t i = 0; i < queries; ++i) {
+        const std::int64_t seen = first.position + i / heads + 1 - c * kKvChunk;
+        visible[static_cast<std::size_t>(i)] =
+            static_cast<std::int32_t>(std::clamp<std::int64_t>(seen, 0, kKvChunk));
+      }
+      args.chunk = first.timeline->chunk(c, layer, kv_head);
+      args.out = c == 0 ? out : part;
+      args.max = c == 0 ? max : part_max;
+      args.sum = c == 0 ? sum : part_sum;
+      kv.attend(args);
+      for (std::int64_t i = 0; c > 0 && i < queries; ++i) {
+        kernels().merge(part + i * d, part_max[i], part_sum[i], d, out + i * d, max + i, sum + i);
+      }
+    }
+    for (std::int64_t i = 0; i < queries; ++i) {
+      kernels().scale(out + i * d, 1.0f / sum[i], d, head_of(i, step_.act.attention.data()));
+    }
+  }
+}
+
+void StageRunner::operator()(const ProjectAddStage& stage) {
+  shared_input_used_ = false;
+  const TensorView& weight = model_.plan->weight(stage.weight);
+  const bool attention = stage.input == ProjectInput::attention;
+  const Source source{
+      attention ? step_.act.attention : step_.act.gate, token_count(), weight.cols, kNoWeight, {}};
+  const Input input = prepare(source, weight.dtype);
+  const Range mine = share(weight.rows, input.kernel->row_block, member_, team_.size());
+  float* delta = step_.act.delta.data();
+  multiply(input, weight, mine, delta, dims().width);
+  add_bias(stage.bias, mine, delta, dims().width);
+  for (std::int64_t t = 0; t < token_count(); ++t) {
+    const std::int64_t at = t * dims().width + mine.begin;
+    kernels().add(delta + at, mine.end - mine.begin, step_.act.h.data() + at);
+  }
+}
+
+void StageRunner::operator()(const NormGateUpStage& stage) {
+  shared_input_used_ = false;
+  const TensorView& gate = model_.plan->weight(stage.gate_proj);
+  const TensorView& up = model_.plan->weight(stage.up_proj);
+  const std::int64_t width = dims().feed_forward;
+  const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
+  Input input = prepare(source, gate.dtype);
+  const Range mine = share(width, input.kernel->row_block, member_, team_.size());
+  multiply(input, gate, mine, step_.act.gate.data(), width);
+  if (up.dtype != gate.dtype) input = prepare(source, up.dtype);
+  multiply(input, up, mine, step_.act.up.data(), width);
+  for (std::int64_t t = 0; t < token_count(); ++t) {
+    const std::int64_t at = t * width + mine.begin;
+    float* out = step_.act.gate.data() + at;
+    kernels().silu_mul(out, step_.act.up.data() + at, mine.end - mine.begin, out);
+  }
+}
+
+void StageRunner::operator()(const NormHeadStage& stage) {
+  if (step_.logit_rows.empty()) return;
+  shared_input_used_ = false;
+  const TensorView& head = model_.plan->weight(stage.head);
+  const Source source{step_.act.h, std::ssize(step_.logit_rows), dims().width, stage.norm, step_.logit_rows};
+  const Input input = prepare(source, head.dtype);
+  const Range mine = share(head.rows, input.kernel->row_block, member_, team_.size());
+  multiply(input, head, mine, step_.act.logits.data(), dims().vocab);
+  for (std::int64_t row = 0; row < std::ssize(step_.logit_rows); ++row) {
+    if (step_.only_best[static_cast<std::size_t>(row)] != 0) find_best(mine, row);
+  }
+}
+
+/// The arg-max over this member's ids, banned ones left out.
+void StageRunner::find_best(Range ids, std::int64_t row) {
+  float* logits = step_.act.logits.data() + row * dims().vocab;
+  for (const Range& banned : step_.banned) {
+    const std::int64_t begin = std::max(banned.begin, ids.begin);
+    const std::int64_t end = std::min(banned.end, ids.end);
+    if (begin < end) std::fill(logits + begin, logits + end, -std::numeric_limits<float>::infinity());
+  }
+  BestLogit best = kernels().best(logits + ids.begin, ids.end - ids.begin);
+  if (best.index >= 0) best.index += ids.begin;
+  if (best.not_finite >= 0) best.not_finite += ids.begin;
+  step_.best[static_cast<std::size_t>(member_ * std::ssize(step_.logit_rows) + row)] = best;
+}
+
+}  // namespace qgen

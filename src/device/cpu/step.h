@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/cpu/kv_cache.h"
+#include "device/cpu/thread_team.h"
+#include "device/cpu/workspace.h"
+#include "qgen/kernels/kernel_table.h"
+#include "qgen/plan/plan.h"
+
+namespace qgen {
+
+/// One token of a step.
+struct StepToken {
+  CpuTimeline* timeline = nullptr;
+  std::int64_t position = 0;
+  TokenId id = 0;
+};
+
+/// Neighbouring tokens of one timeline that attend together.
+struct QueryTile {
+  std::int64_t first = 0;  ///< index of the first token in the step
+  std::int64_t count = 0;
+};
+
+/// A range of rows, units or ids.
+struct Range {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// What the threads share while they run one step.
+struct Step {
+  std::span<const StepToken> tokens;  ///< [T]
+  std::span<const QueryTile> tiles;
+  std::span<const std::int64_t> logit_rows;  ///< tokens whose logits are computed, ascending
+  std::span<const std::uint8_t> only_best;   ///< [logit_rows]: the row is needed for its arg-max alone
+  std::span<const Range> banned;             ///< ids that are no candidates for the arg-max
+  std::span<BestLogit> best;                 ///< [members, logit_rows]: each member's part of the arg-max
+  Activations act;
+};
+
+/// Everything that stays the same from step to step.
+struct CpuModel {
+  const Plan* plan = nullptr;
+  const KernelTable* kernels = nullptr;
+  KvType kv_type = KvType::f16;
+  std::vector<std::vector<float>>
+      vectors;  ///< norms and biases widened to f32, by WeightId; empty for matrices
+};
+
+/// The part of [0, count) that falls to `member` of `members` when cut at multiples of `block`.
+Range share(std::int64_t count, std::int64_t block, int member, int members) noexcept;
+
+/// The stages of a step as one member of the team runs them. Each leaves its output complete only after a
+/// barrier.
+class StageRunner {
+ public:
+  StageRunner(const CpuModel& model, const Step& step, ThreadTeam& team, ThreadScratch& scratch, int member)
+      : model_(model), step_(step), team_(team), scratch_(scratch), member_(member) {}
+
+  void operator()(const EmbedStage& stage);
+  void operator()(const NormQkvStage& stage);
+  void operator()(const AttendStage& stage);
+  void operator()(const ProjectAddStage& stage);
+  void operator()(const NormGateUpStage& stage);
+  void operator()(const NormHeadStage& stage);
+
+ private:
+  /// Activations made ready for multiplication by weights of one type.
+  struct Input {
+    const std::byte* data = nullptr;
+    std::int64_t rows = 0, cols = 0;
+    const MatmulKernel* kernel = nullptr;
+  };
+  /// Rows of X that become the input of a product; normalised first where `norm` is given.
+  struct Source {
+    std::span<const float> x;  ///< [rows, cols]
+    std::int64_t rows = 0, cols = 0;
+    WeightId norm = kNoWeight;
+    std::span<const std::int64_t> pick;  ///< rows to take, or empty: all
+  };
+
+  [[nodiscard]] const KernelTable& kernels() const noexcept { return *model_.kernels; }
+  [[nodiscard]] const PlanDims& dims() const noexcept { return model_.plan->dims; }
+  [[nodiscard]] const float* vector(WeightId id) const noexcept {
+    return model_.vectors[static_cast<std::size_t>(id)].data();
+  }
+  [[nodiscard]] std::int64_t token_count() const noexcept { return std::ssize(step_.tokens); }
+
+  Input prepare(const Source& source, DType dtype);
+  Input prepare_alone(const Source& source, const MatmulKernel& kernel);
+  Input prepare_together(const Source& source, const MatmulKernel& kernel);
+  const float* gather(const Source& source, Range rows, std::span<float> to) const;
+  void multiply(const Input& input, const TensorView& weight, Range rows, float* y, std::int64_t y_stride);
+  void add_bias(WeightId bias, Range rows, float* y, std::int64_t y_stride) const;
+  void finish_head(float* x, std::int64_t token, WeightId norm) const;
+  void project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads);
+  void attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head);
+  void find_best(Range ids, std::int64_t row);
+
+  const CpuModel& model_;
+  const Step& step_;
+  ThreadTeam& team_;
+  ThreadScratch& scratch_;
+  int member_;
+  bool shared_input_used_ = false;  // a product of this stage may still read act.prepared
+};
+
+}  // namespace qgen

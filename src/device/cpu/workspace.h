@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "qgen/base/aligned_buffer.h"
+
+namespace qgen {
+
+/// A buffer that only grows; its contents do not survive growing.
+class GrowingBuffer {
+ public:
+  /// At least `count` elements. Throws Error{memory}.
+  template <typename T>
+  std::span<T> get(std::int64_t count) {
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+    if (bytes > buffer_.size()) {
+      buffer_ = AlignedBuffer();  // give the old memory back first
+      buffer_ = AlignedBuffer(bytes);
+    }
+    return buffer_.as<T>().first(static_cast<std::size_t>(count));
+  }
+
+ private:
+  AlignedBuffer buffer_;
+};
+
+/// What each thread keeps to itself.
+struct ThreadScratch {
+  GrowingBuffer normed;    ///< [kFewTokens, widest input]
+  GrowingBuffer prepared;  ///< input of `few` kernels
+  GrowingBuffer matmul;    ///< scratch of matrix kernels
+  GrowingBuffer attend;    ///< scratch, queries and results of attention
+};
+
+/// Activations of one step, all tokens, row-major.
+struct Activations {
+  std::span<float> h;             ///< [T, D]
+  std::span<float> normed;        ///< [T, D], only where more than kFewTokens are run
+  std::span<float> q;             ///< [T, H*d]
+  std::span<float> kv;            ///< [T, 2*K*d]: keys of all heads, then values
+  std::span<float> attention;     ///< [T, H*d]
+  std::span<float> gate;          ///< [T, F], then silu(gate) * up
+  std::span<float> up;            ///< [T, F]
+  std::span<float> delta;         ///< [T, D]: what ProjectAdd adds
+  std::span<float> cos, sin;      ///< [T, d/2]
+  std::span<float> logits;        ///< [wanted rows, V]
+  std::span<std::byte> prepared;  ///< shared input of `many` kernels
+};
+
+}  // namespace qgen

@@ -1,0 +1,150 @@
+#include "qgen/engine/engine.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "engine/engine_impl.h"
+#include "engine/model_files.h"
+#include "qgen/base/error.h"
+#include "qgen/models/architecture.h"
+
+namespace qgen {
+namespace {
+
+/// Every id of the tokenizer must have a row; rows without an id are padding.
+void check_vocabulary(const ModelFiles& files, std::int64_t rows) {
+  if (files.tokenizer.size() <= rows) return;
+  throw Error(ErrorKind::file, files.config.source + ": vocab_size is " + std::to_string(rows) +
+                                   ", but the tokenizer has ids up to " +
+                                   std::to_string(files.tokenizer.size() - 1));
+}
+
+std::vector<TokenId> collect_end_ids(const ModelFiles& files, std::int64_t rows) {
+  std::set<TokenId> ids(files.tokenizer.end_ids().begin(), files.tokenizer.end_ids().end());
+  for (const auto* more : {&files.config.eos_token_ids, &files.generation_config.eos_token_ids}) {
+    ids.insert(more->begin(), more->end());
+  }
+  for (const TokenId id : ids) {
+    if (id >= 0 && id < rows) continue;
+    throw Error(ErrorKind::file, files.config.source + ": eos_token_id " + std::to_string(id) +
+                                     " is outside the vocabulary of " + std::to_string(rows));
+  }
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<bool> collect_allowed(const Tokenizer& tokenizer, std::int64_t rows) {
+  std::vector<bool> allowed(static_cast<std::size_t>(rows));
+  for (std::int64_t id = 0; id < rows; ++id) {
+    allowed[static_cast<std::size_t>(id)] = tokenizer.is_known(static_cast<TokenId>(id));
+  }
+  return allowed;
+}
+
+std::int64_t choose_context(std::int64_t asked, std::int64_t most) {
+  if (asked == 0) return most;
+  if (asked < 0 || asked > most) {
+    throw Error(ErrorKind::usage, "context size " + std::to_string(asked) +
+                                      " is out of range: this model has 1 to " + std::to_string(most) +
+                                      " positions");
+  }
+  return asked;
+}
+
+/// Calls `visit(view)` once for each distinct tensor, so that tied matrices count once.
+template <typename Visit>
+void for_each_tensor(const Plan& plan, Visit visit) {
+  std::set<const std::byte*> seen;
+  for (const PlanWeight& weight : plan.weights) {
+    if (seen.insert(weight.view.data).second) visit(weight.view);
+  }
+}
+
+std::int64_t elements(const TensorView& view) {
+  return view.rows * view.cols;
+}
+
+}  // namespace
+
+std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const EngineOptions& options,
+                                                     const Log& log) {
+  auto impl = std::make_unique<Impl>(std::move(files));
+  const ModelFiles& own = impl->files;
+  impl->plan = find_architecture(own.config).plan(own.config, own.checkpoint);
+  const std::int64_t rows = impl->plan.dims.vocab;
+  check_vocabulary(own, rows);
+  impl->context = choose_context(options.context, impl->plan.dims.context);
+  impl->end_ids = collect_end_ids(own, rows);
+  impl->allowed = collect_allowed(own.tokenizer, rows);
+  impl->executor = find_device(options.device, impl->plan).compile(impl->plan, options.device_options);
+  impl->executor->set_allowed(impl->allowed);
+  log.verbose(impl->executor->description());
+  return impl;
+}
+
+Engine Engine::from_folder(const std::filesystem::path& folder, const EngineOptions& options,
+                           const Log& log) {
+  return Engine(Impl::assemble(read_model_folder(folder, log), options, log));
+}
+
+Engine Engine::from_embedded(const EmbeddedModel& model, const EngineOptions& options, const Log& log) {
+  return Engine(Impl::assemble(read_embedded_model(model), options, log));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+const Tokenizer& Engine::tokenizer() const noexcept {
+  return impl_->files.tokenizer;
+}
+const ModelConfig& Engine::config() const noexcept {
+  return impl_->files.config;
+}
+const GenerationConfig& Engine::generation_config() const noexcept {
+  return impl_->files.generation_config;
+}
+std::int64_t Engine::context() const noexcept {
+  return impl_->context;
+}
+std::int64_t Engine::vocab() const noexcept {
+  return impl_->plan.dims.vocab;
+}
+const std::vector<TokenId>& Engine::end_ids() const noexcept {
+  return impl_->end_ids;
+}
+const std::vector<bool>& Engine::allowed() const noexcept {
+  return impl_->allowed;
+}
+const Executor& Engine::executor() const noexcept {
+  return *impl_->executor;
+}
+
+std::int64_t Engine::parameters() const noexcept {
+  std::int64_t count = 0;
+  for_each_tensor(impl_->plan, [&](const TensorView& view) { count += elements(view); });
+  return count;
+}
+
+std::int64_t Engine::weight_bytes() const noexcept {
+  std::int64_t bytes = 0;
+  for_each_tensor(impl_->plan, [&](const TensorView& view) { bytes += view.bytes(); });
+  return bytes;
+}
+
+std::int64_t Engine::layer_parameters() const noexcept {
+  std::int64_t count = 0;
+  const auto add = [&](std::initializer_list<WeightId> ids) {
+    for (const WeightId id : ids) count += elements(impl_->plan.weight(id));
+  };
+  for (const Stage& stage : impl_->plan.stages) {
+    if (const auto* qkv = std::get_if<NormQkvStage>(&stage)) add({qkv->q_proj, qkv->k_proj, qkv->v_proj});
+    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add({project->weight});
+    if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage))
+      add({gate_up->gate_proj, gate_up->up_proj});
+  }
+  return count;
+}
+
+}  // namespace qgen

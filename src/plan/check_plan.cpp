@@ -1,0 +1,161 @@
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "qgen/base/error.h"
+#include "qgen/base/utf8.h"
+#include "qgen/plan/plan.h"
+
+namespace qgen {
+namespace {
+
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(ErrorKind::file, message);
+}
+
+std::string shape_text(std::int64_t rows, std::int64_t cols) {
+  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
+}
+
+/// Checks one stage at a time against the dimensions and against its place in the order.
+class Checker {
+ public:
+  explicit Checker(const Plan& plan) : plan_(plan), dims_(plan.dims) {}
+
+  void run() {
+    check_dims();
+    const auto layers = static_cast<std::size_t>(dims_.layers);
+    if (plan_.stages.size() != 5 * layers + 2) {
+      fail("the plan has " + std::to_string(plan_.stages.size()) + " stages, expected " +
+           std::to_string(5 * layers + 2) + " for " + std::to_string(layers) + " layers");
+    }
+    stage<EmbedStage>(0);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const std::size_t first = 1 + 5 * layer;
+      stage<NormQkvStage>(first);
+      stage<AttendStage>(first + 1);
+      expect_input(stage<ProjectAddStage>(first + 2), ProjectInput::attention);
+      stage<NormGateUpStage>(first + 3);
+      expect_input(stage<ProjectAddStage>(first + 4), ProjectInput::feed_forward);
+    }
+    stage<NormHeadStage>(plan_.stages.size() - 1);
+  }
+
+ private:
+  void check_dims() const {
+    positive("layers", dims_.layers);
+    positive("hidden_size", dims_.width);
+    positive("num_attention_heads", dims_.heads);
+    positive("num_key_value_heads", dims_.kv_heads);
+    positive("head_dim", dims_.head_dim);
+    positive("intermediate_size", dims_.feed_forward);
+    positive("vocab_size", dims_.vocab);
+    positive("context", dims_.context);
+    if (dims_.heads % dims_.kv_heads != 0) {
+      fail("num_attention_heads " + std::to_string(dims_.heads) + " is no multiple of num_key_value_heads " +
+           std::to_string(dims_.kv_heads));
+    }
+    if (dims_.head_dim % 2 != 0) fail("head_dim " + std::to_string(dims_.head_dim) + " is odd");
+    if (!(plan_.norm_eps > 0) || !(plan_.norm_eps < 1)) fail("rms_norm_eps must lie between 0 and 1");
+    if (plan_.rope.inv_freq.size() != static_cast<std::size_t>(dims_.head_dim / 2)) {
+      fail("the plan has " + std::to_string(plan_.rope.inv_freq.size()) + " rotary frequencies, expected " +
+           std::to_string(dims_.head_dim / 2));
+    }
+    for (const float frequency : plan_.rope.inv_freq) {
+      if (!std::isfinite(frequency)) fail("a rotary frequency is not finite");
+    }
+    if (!std::isfinite(plan_.rope.scale)) fail("the rotary scale is not finite");
+  }
+
+  static void positive(const char* name, std::int64_t value) {
+    // 2^31 bounds every product of two dimensions and an element size within 64 bits.
+    if (value < 1 || value > (std::int64_t{1} << 31)) {
+      fail(std::string(name) + " is " + std::to_string(value) + ", expected 1 to 2147483648");
+    }
+  }
+
+  template <typename Kind>
+  const Kind& stage(std::size_t index) const {
+    const Kind* found = std::get_if<Kind>(&plan_.stages[index]);
+    if (found == nullptr) {
+      fail("stage " + std::to_string(index) + " of the plan is " + stage_name(plan_.stages[index]) +
+           ", which does not belong there");
+    }
+    if constexpr (requires { found->layer; }) {
+      const auto layer = static_cast<std::int64_t>((index - 1) / 5);
+      if (found->layer != layer) {
+        fail("stage " + std::to_string(index) + " of the plan is " + stage_name(*found) +
+             ", expected layer " + std::to_string(layer));
+      }
+    }
+    check(*found);
+    return *found;
+  }
+
+  static void expect_input(const ProjectAddStage& stage, ProjectInput input) {
+    if (stage.input != input) fail(stage_name(stage) + " reads the wrong input");
+  }
+
+  void check(const EmbedStage& stage) const { matrix(stage.table, dims_.vocab, dims_.width); }
+  void check(const NormQkvStage& stage) const {
+    const std::int64_t q_rows = dims_.heads * dims_.head_dim;
+    const std::int64_t kv_rows = dims_.kv_heads * dims_.head_dim;
+    vector(stage.norm, dims_.width);
+    matrix(stage.q_proj, q_rows, dims_.width);
+    matrix(stage.k_proj, kv_rows, dims_.width);
+    matrix(stage.v_proj, kv_rows, dims_.width);
+    optional_vector(stage.q_bias, q_rows);
+    optional_vector(stage.k_bias, kv_rows);
+    optional_vector(stage.v_bias, kv_rows);
+    optional_vector(stage.q_norm, dims_.head_dim);
+    optional_vector(stage.k_norm, dims_.head_dim);
+  }
+  void check(const AttendStage& /*stage*/) const {}
+  void check(const ProjectAddStage& stage) const {
+    matrix(stage.weight, dims_.width,
+           stage.input == ProjectInput::attention ? dims_.heads * dims_.head_dim : dims_.feed_forward);
+    optional_vector(stage.bias, dims_.width);
+  }
+  void check(const NormGateUpStage& stage) const {
+    vector(stage.norm, dims_.width);
+    matrix(stage.gate_proj, dims_.feed_forward, dims_.width);
+    matrix(stage.up_proj, dims_.feed_forward, dims_.width);
+  }
+  void check(const NormHeadStage& stage) const {
+    vector(stage.norm, dims_.width);
+    matrix(stage.head, dims_.vocab, dims_.width);
+  }
+
+  void vector(WeightId id, std::int64_t length) const { matrix(id, 1, length); }
+  void optional_vector(WeightId id, std::int64_t length) const {
+    if (id != kNoWeight) vector(id, length);
+  }
+  void matrix(WeightId id, std::int64_t rows, std::int64_t cols) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= plan_.weights.size()) {
+      fail("the plan names weight " + std::to_string(id) + " of " + std::to_string(plan_.weights.size()));
+    }
+    const PlanWeight& weight = plan_.weights[static_cast<std::size_t>(id)];
+    const TensorView& view = weight.view;
+    const std::string name = "tensor " + escape_control(weight.name);
+    if (view.data == nullptr) fail(name + " has no data");
+    if (!is_weight_type(view.dtype)) {
+      fail(name + " is of type " + std::string(dtype_name(view.dtype)) + ", expected F32, F16 or BF16");
+    }
+    if (view.rows != rows || view.cols != cols) {
+      fail(name + " has shape " + shape_text(view.rows, view.cols) + ", expected " + shape_text(rows, cols));
+    }
+    if (view.stride < cols * static_cast<std::int64_t>(dtype_size(view.dtype)))
+      fail(name + " has overlapping rows");
+  }
+
+  const Plan& plan_;
+  const PlanDims& dims_;
+};
+
+}  // namespace
+
+void check_plan(const Plan& plan) {
+  Checker(plan).run();
+}
+
+}  // namespace qgen

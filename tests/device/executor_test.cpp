@@ -1,0 +1,248 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "qgen/device/device.h"
+#include "qgen/kernels/kernel_table.h"
+#include "support/random_model.h"
+
+namespace qgen {
+namespace {
+
+using test::ModelShape;
+using test::RandomModel;
+
+std::vector<TokenId> random_tokens(std::size_t count, std::uint32_t seed = 3) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 67);
+  return tokens;
+}
+
+/// Bits of floats, so that equality means the same bits and a failure prints them.
+std::vector<std::uint32_t> bits(std::span<const float> values) {
+  std::vector<std::uint32_t> result(values.size());
+  std::memcpy(result.data(), values.data(), values.size_bytes());
+  return result;
+}
+
+class ExecutorTest : public testing::TestWithParam<const KernelTable*> {
+ protected:
+  std::unique_ptr<Executor> compile(const RandomModel& model, int threads = 1) {
+    DeviceOptions options;
+    options.threads = threads;
+    options.kernels = std::string(GetParam()->name);
+    return find_device("cpu", model.plan()).compile(model.plan(), options);
+  }
+
+  static std::vector<std::uint32_t> feed(Executor& executor, Timeline& timeline,
+                                         std::span<const TokenId> tokens, Want want = Want::last) {
+    const Slice slice{&timeline, tokens, want};
+    return bits(executor.run({&slice, 1}).front().logits);
+  }
+
+  static RandomModel bf16_model() {
+    ModelShape shape;
+    shape.dtypes = {DType::bf16};
+    shape.dims.head_dim = 16;
+    shape.dims.kv_heads = 2;
+    return RandomModel(shape);
+  }
+};
+
+TEST_P(ExecutorTest, RunsOnTheForcedKernels) {
+  EXPECT_EQ(
+      compile(bf16_model())->description().rfind("cpu: " + std::string(GetParam()->name) + " kernels", 0),
+      0u);
+}
+
+TEST_P(ExecutorTest, LogitsAreTheSameBitsAtAnyThreadCount) {
+  const RandomModel model = bf16_model();
+  const std::vector<TokenId> prompt = random_tokens(300);
+  std::vector<std::vector<std::uint32_t>> expected;
+  for (const int threads : {1, 2, 3, 4, 7}) {
+    const auto executor = compile(model, threads);
+    const auto timeline = executor->new_timeline();
+    std::vector<std::vector<std::uint32_t>> actual;
+    actual.push_back(feed(*executor, *timeline, prompt, Want::all));
+    for (const TokenId token : random_tokens(5, 9)) actual.push_back(feed(*executor, *timeline, {&token, 1}));
+    actual.push_back(feed(*executor, *timeline, random_tokens(11, 10), Want::all));
+    if (threads == 1) expected = actual;
+    EXPECT_EQ(actual, expected) << threads << " threads";
+  }
+}
+
+TEST_P(ExecutorTest, UpToSixteenRowsAreTheSameBitsAsOneByOne) {
+  const RandomModel model = bf16_model();
+  const std::vector<TokenId> tokens = random_tokens(16);
+  const auto executor = compile(model, 2);
+  const auto single = executor->new_timeline();
+  std::vector<std::vector<std::uint32_t>> expected;
+  for (const TokenId& token : tokens) expected.push_back(feed(*executor, *single, {&token, 1}));
+  for (std::size_t count = 2; count <= 16; ++count) {
+    const auto timeline = executor->new_timeline();
+    EXPECT_EQ(feed(*executor, *timeline, std::span(tokens).first(count)), expected[count - 1])
+        << count << " rows";
+  }
+}
+
+TEST_P(ExecutorTest, TimelinesThatStepTogetherDoNotSeeEachOther) {
+  const RandomModel model = bf16_model();
+  const auto executor = compile(model, 2);
+  std::vector<std::unique_ptr<Timeline>> alone, together;
+  std::vector<std::vector<TokenId>> prompts;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    prompts.push_back(random_tokens(1 + 7 * i, i));
+    alone.push_back(executor->new_timeline());
+    together.push_back(executor->new_timeline());
+    feed(*executor, *alone.back(), prompts.back(), Want::none);
+    feed(*executor, *together.back(), prompts.back(), Want::none);
+  }
+  const std::vector<TokenId> next = random_tokens(5, 77);
+  std::vector<Slice> slices;
+  for (std::size_t i = 0; i < 5; ++i) slices.push_back({together[i].get(), {&next[i], 1}, Want::last});
+  std::vector<std::vector<std::uint32_t>> actual;
+  for (const SliceResult& result : executor->run(slices)) actual.push_back(bits(result.logits));
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(actual[i], feed(*executor, *alone[i], {&next[i], 1})) << "timeline " << i;
+  }
+}
+
+TEST_P(ExecutorTest, TruncateThenFeedingAgainIsAFreshRun) {
+  const RandomModel model = bf16_model();
+  const auto executor = compile(model, 2);
+  const std::vector<TokenId> tokens = random_tokens(600);
+  const std::vector<TokenId> tail = random_tokens(9, 5);
+  for (const std::int64_t keep : {0, 1, 255, 256, 257, 599}) {
+    const auto fresh = executor->new_timeline();
+    feed(*executor, *fresh, std::span(tokens).first(static_cast<std::size_t>(keep)), Want::none);
+    const auto used = executor->new_timeline();
+    feed(*executor, *used, std::span(tokens).first(static_cast<std::size_t>(keep)), Want::none);
+    feed(*executor, *used, std::span(tokens).subspan(static_cast<std::size_t>(keep)), Want::none);
+    used->truncate(keep);
+    EXPECT_EQ(used->position(), keep);
+    EXPECT_EQ(feed(*executor, *used, tail, Want::all), feed(*executor, *fresh, tail, Want::all))
+        << "at " << keep;
+  }
+}
+
+TEST_P(ExecutorTest, ForksGoTheirOwnWays) {
+  const RandomModel model = bf16_model();
+  const auto executor = compile(model, 2);
+  const std::vector<TokenId> past = random_tokens(260);
+  const std::vector<TokenId> left = random_tokens(3, 5), right = random_tokens(3, 6);
+  const auto run_fresh = [&](const std::vector<TokenId>& end) {
+    const auto timeline = executor->new_timeline();
+    feed(*executor, *timeline, past, Want::none);
+    return feed(*executor, *timeline, end);
+  };
+  const auto trunk = executor->new_timeline();
+  feed(*executor, *trunk, past, Want::none);
+  const auto branch = trunk->fork();
+  EXPECT_EQ(branch->position(), 260);
+  EXPECT_EQ(feed(*executor, *trunk, left), run_fresh(left));
+  EXPECT_EQ(feed(*executor, *branch, right), run_fresh(right));
+}
+
+TEST_P(ExecutorTest, AnyPrefillChunkingGivesTheSameLogitsWithinRounding) {
+  const RandomModel model = bf16_model();
+  const auto executor = compile(model, 2);
+  const std::vector<TokenId> tokens = random_tokens(200);
+  const auto whole = executor->new_timeline();
+  const Slice all{whole.get(), tokens, Want::last};
+  const SliceResult result = executor->run({&all, 1}).front();
+  const std::vector<float> expected(result.logits.begin(), result.logits.end());
+  float largest = 0;
+  for (const float value : expected) largest = std::max(largest, std::abs(value));
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 5; ++trial) {
+    const auto timeline = executor->new_timeline();
+    std::vector<float> actual;
+    for (std::size_t at = 0; at < tokens.size();) {
+      const std::size_t count = std::min<std::size_t>(1 + random() % 60, tokens.size() - at);
+      const Slice slice{timeline.get(), std::span(tokens).subspan(at, count), Want::last};
+      const SliceResult part = executor->run({&slice, 1}).front();
+      actual.assign(part.logits.begin(), part.logits.end());
+      at += count;
+    }
+    // Inputs of large pieces may be rounded to bf16 (8 bits), those of small ones are not.
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], largest * 0x1p-6f);
+  }
+}
+
+TEST_P(ExecutorTest, BestIsTheArgMaxOfTheLogits) {
+  const RandomModel model = bf16_model();
+  for (const int threads : {1, 3}) {
+    const auto executor = compile(model, threads);
+    const auto first = executor->new_timeline(), second = executor->new_timeline();
+    for (const TokenId& token : random_tokens(20)) {
+      const Slice best{first.get(), {&token, 1}, Want::best};
+      const SliceResult result = executor->run({&best, 1}).front();
+      const Slice last{second.get(), {&token, 1}, Want::last};
+      const auto logits = executor->run({&last, 1}).front().logits;
+      EXPECT_EQ(result.best, std::max_element(logits.begin(), logits.end()) - logits.begin());
+      EXPECT_EQ(result.not_finite, -1);
+    }
+  }
+}
+
+TEST_P(ExecutorTest, BestNeverNamesAnIdThatIsNotAllowed) {
+  const RandomModel model = bf16_model();
+  const auto executor = compile(model, 2);
+  std::vector<bool> allowed(60);  // shorter than the vocabulary: the rest is padding
+  for (std::size_t id = 0; id < allowed.size(); id += 3) allowed[id] = true;
+  executor->set_allowed(allowed);
+  const auto timeline = executor->new_timeline();
+  for (const TokenId& token : random_tokens(30)) {
+    const Slice slice{timeline.get(), {&token, 1}, Want::best};
+    const TokenId best = executor->run({&slice, 1}).front().best;
+    ASSERT_GE(best, 0);
+    ASSERT_LT(best, 60);
+    EXPECT_EQ(best % 3, 0);
+  }
+}
+
+TEST_P(ExecutorTest, BestReportsTheFirstLogitThatIsNotFinite) {
+  RandomModel model({});
+  const auto& head = std::get<NormHeadStage>(model.plan().stages.back());
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const TokenId token = 1;
+  std::memcpy(model.storage(head.head).data() + (41 * 32 + 5) * 4, &nan, 4);
+  std::memcpy(model.storage(head.head).data() + (50 * 32 + 5) * 4, &nan, 4);
+  const auto executor = compile(model, 2);
+  const auto timeline = executor->new_timeline();
+  const Slice slice{timeline.get(), {&token, 1}, Want::best};
+  EXPECT_EQ(executor->run({&slice, 1}).front().not_finite, 41);
+}
+
+TEST_P(ExecutorTest, EmptyStepsChangeNothing) {
+  const RandomModel model = bf16_model();
+  const auto executor = compile(model, 2);
+  const auto timeline = executor->new_timeline();
+  EXPECT_TRUE(feed(*executor, *timeline, {}).empty());
+  EXPECT_TRUE(executor->run({}).empty());
+  EXPECT_EQ(timeline->position(), 0);
+}
+
+TEST_P(ExecutorTest, CountsTheBytesThatAStepReads) {
+  ModelShape shape;
+  shape.dtypes = {DType::bf16};
+  shape.dims = {1, 4, 2, 1, 2, 6, 10, 64};
+  // Matrices in elements: q 4x4, k and v 2x4, o 4x4, gate and up 6x4, down 4x6, table 10x4; norms 4, 4, 4,
+  // 2, 2.
+  const std::int64_t layers = 16 + 8 + 8 + 16 + 24 + 24 + 24 + 4 + 4 + 4 + 2 + 2;
+  EXPECT_EQ(compile(RandomModel(shape))->weight_bytes_per_token(), 2 * (layers + 40));
+  shape.tied = false;
+  EXPECT_EQ(compile(RandomModel(shape))->weight_bytes_per_token(), 2 * (layers + 40 + 4))
+      << "one row of the table";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, ExecutorTest, testing::ValuesIn(available_kernels()),
+                         [](const auto& test) { return std::string(test.param->name); });
+
+}  // namespace
+}  // namespace qgen

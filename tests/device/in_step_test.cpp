@@ -1,0 +1,174 @@
+// Two executors walk the same random models in step; the first stage that differs is named.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <ostream>
+#include <random>
+
+#include "qgen/device/device.h"
+#include "qgen/kernels/kernel_table.h"
+#include "support/random_model.h"
+
+namespace qgen {
+namespace {
+
+using test::ModelShape;
+using test::RandomModel;
+
+struct Case {
+  const char* name;
+  ModelShape shape;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  const auto add = [&](const char* name, auto change) {
+    ModelShape shape;
+    change(shape);
+    all.push_back({name, shape});
+  };
+  add("Plain", [](ModelShape&) {});
+  add("OneHeadEach", [](ModelShape& s) { s.dims.kv_heads = 4; });
+  add("OneKeyHeadForAll", [](ModelShape& s) { s.dims.kv_heads = 1; });
+  add("WideHeads", [](ModelShape& s) { s.dims.head_dim = 80; });
+  add("TinyHeads", [](ModelShape& s) { s.dims.head_dim = 2; });
+  add("OddWidths", [](ModelShape& s) {
+    s.dims.width = 37;
+    s.dims.feed_forward = 53;
+    s.dims.head_dim = 6;
+  });
+  add("Bf16", [](ModelShape& s) { s.dtypes = {DType::bf16}; });
+  add("F16", [](ModelShape& s) { s.dtypes = {DType::f16}; });
+  add("MixedTypes", [](ModelShape& s) { s.dtypes = {DType::bf16, DType::f32, DType::f16, DType::f32}; });
+  add("Biases", [](ModelShape& s) { s.qkv_bias = s.o_bias = true; });
+  add("NoHeadNorm", [](ModelShape& s) { s.qk_norm = false; });
+  add("Untied", [](ModelShape& s) { s.tied = false; });
+  add("AdjacentPairs", [](ModelShape& s) { s.pairs = RopePairs::adjacent; });
+  add("ScaledRope", [](ModelShape& s) { s.rope_scale = 1.3f; });
+  add("ManyQueryHeads", [](ModelShape& s) {
+    s.dims.heads = 40;
+    s.dims.kv_heads = 1;
+  });
+  return all;
+}
+
+using Outputs = std::vector<std::vector<float>>;
+
+/// Stage outputs of each step when `tokens` are fed in pieces of the given lengths.
+Outputs run(const RandomModel& model, const Device& device, const DeviceOptions& options,
+            const std::vector<TokenId>& tokens, const std::vector<std::size_t>& pieces) {
+  const auto executor = device.compile(model.plan(), options);
+  Outputs outputs;
+  executor->set_observer([&](std::size_t, std::span<const float> values) {
+    outputs.emplace_back(values.begin(), values.end());
+  });
+  const auto timeline = executor->new_timeline();
+  std::size_t at = 0;
+  for (const std::size_t piece : pieces) {
+    const Slice slice{timeline.get(), std::span(tokens).subspan(at, piece), Want::all};
+    executor->run({&slice, 1});
+    at += piece;
+  }
+  return outputs;
+}
+
+/// Distance relative to the expected vector's length, the measure in which rounding errors of products are
+/// bounded.
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
+  double difference = 0, length = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    difference += std::pow(static_cast<double>(actual[i]) - static_cast<double>(expected[i]), 2);
+    length += std::pow(static_cast<double>(expected[i]), 2);
+  }
+  return std::sqrt(difference / length);
+}
+
+/// How far a stage may be off. Each of the ~5 roundings that a value passes in a stage adds about one unit in
+/// the last place of the coarsest format on its way (f32 sums of up to 128 terms: sqrt(128) units); the
+/// layers' non-linear parts pass errors on enlarged by a small factor, for which 16 stands.
+double tolerance(KvType kv, bool rounds_inputs, std::size_t stages) {
+  double unit = 0x1p-24 * std::sqrt(128.0);
+  if (kv == KvType::f16) unit = 0x1p-11;
+  if (kv == KvType::bf16 || rounds_inputs) unit = 0x1p-8;
+  return 16 * unit * std::sqrt(static_cast<double>(stages));
+}
+
+struct Parameter {
+  Case model;
+  const KernelTable* kernels;
+};
+
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> all;
+  for (const Case& model : cases()) {
+    for (const KernelTable* kernels : available_kernels()) all.push_back({model, kernels});
+  }
+  return all;
+}
+
+void PrintTo(const Parameter& parameter, std::ostream* out) {
+  *out << parameter.model.name << " with " << parameter.kernels->name;
+}
+
+class InStep : public testing::TestWithParam<Parameter> {
+ protected:
+  void compare(KvType kv, const char* kv_name, const std::vector<std::size_t>& pieces) {
+    const RandomModel model(GetParam().model.shape);
+    std::size_t total = 0, longest = 0;
+    for (const std::size_t piece : pieces) {
+      total += piece;
+      longest = std::max(longest, piece);
+    }
+    std::mt19937 random(7);
+    std::vector<TokenId> tokens(total);
+    for (TokenId& token : tokens) {
+      token = static_cast<TokenId>(random() % static_cast<std::uint32_t>(model.plan().dims.vocab));
+    }
+    DeviceOptions options;
+    options.threads = 2;
+    options.kernels = std::string(GetParam().kernels->name);
+    options.kv = kv_name;
+    const Outputs expected = run(model, find_device("reference", model.plan()), options, tokens, pieces);
+    const Outputs actual = run(model, find_device("cpu", model.plan()), options, tokens, pieces);
+    const std::size_t stages = model.plan().stages.size();
+    ASSERT_EQ(expected.size(), pieces.size() * stages);
+    ASSERT_EQ(actual.size(), expected.size());
+    const bool rounds = options.kernels == "avx512bf16" && longest > static_cast<std::size_t>(kFewTokens);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(actual[i].size(), expected[i].size()) << stage_name(model.plan().stages[i % stages]);
+      // Negated so that NaN fails.
+      ASSERT_FALSE(!(relative_error(actual[i], expected[i]) <= tolerance(kv, rounds, stages)))
+          << "first difference: " << stage_name(model.plan().stages[i % stages]) << " in piece " << i / stages
+          << ", off by " << relative_error(actual[i], expected[i]) << ", allowed "
+          << tolerance(kv, rounds, stages);
+    }
+  }
+};
+
+TEST_P(InStep, TokenByToken) {
+  compare(KvType::f32, "f32", {1, 1, 1, 1, 1});
+}
+TEST_P(InStep, FewTokensAtOnce) {
+  compare(KvType::f32, "f32", {3, 16, 2});
+}
+TEST_P(InStep, ManyTokensThenFew) {
+  compare(KvType::f32, "f32", {37, 1, 5});
+}
+TEST_P(InStep, AcrossCacheChunks) {
+  compare(KvType::f32, "f32", {250, 10, 1, 40});
+}
+TEST_P(InStep, F16Cache) {
+  compare(KvType::f16, "f16", {5, 20, 1});
+}
+TEST_P(InStep, Bf16Cache) {
+  compare(KvType::bf16, "bf16", {5, 20, 1});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InStep, testing::ValuesIn(parameters()), [](const auto& test) {
+  return std::string(test.param.model.name) + "_" + std::string(test.param.kernels->name);
+});
+
+}  // namespace
+}  // namespace qgen

@@ -1,0 +1,60 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "qgen/base/error.h"
+#include "qgen/device/device.h"
+#include "support/random_model.h"
+
+namespace qgen {
+namespace {
+
+ErrorKind refusal(std::string_view name, std::string_view part) {
+  const test::RandomModel model({});
+  try {
+    (void)find_device(name, model.plan());
+  } catch (const Error& error) {
+    EXPECT_THAT(std::string(error.what()), testing::HasSubstr(std::string(part)));
+    return error.kind();
+  }
+  ADD_FAILURE() << name << " was accepted";
+  return ErrorKind::file;
+}
+
+TEST(FindDevice, FindsByNameAndNeverChoosesTheReferenceByItself) {
+  const test::RandomModel model({});
+  EXPECT_EQ(find_device("cpu", model.plan()).name(), "cpu");
+  EXPECT_EQ(find_device("reference", model.plan()).name(), "reference");
+  EXPECT_NE(find_device("auto", model.plan()).name(), "reference");
+}
+
+TEST(FindDevice, TellsAnUnknownNameFromADeviceThatIsNotBuilt) {
+  EXPECT_EQ(refusal("abacus", "unknown device 'abacus'; there are auto, "), ErrorKind::usage);
+  for (const Device* device : devices()) {
+    if (device->name() == "cuda") GTEST_SKIP() << "cuda is in this build";
+  }
+  EXPECT_EQ(refusal("cuda", "not in this build"), ErrorKind::device);
+}
+
+TEST(CompileForCpu, RefusesUnknownKernelsAndCacheTypes) {
+  const test::RandomModel model({});
+  DeviceOptions options;
+  options.threads = 1;
+  options.kernels = "quantum";
+  EXPECT_THROW((void)find_device("cpu", model.plan()).compile(model.plan(), options), Error);
+  options.kernels = "scalar";
+  options.kv = "q1";
+  EXPECT_THROW((void)find_device("cpu", model.plan()).compile(model.plan(), options), Error);
+}
+
+TEST(CompileForCpu, ForcedKernelsAreTheActiveOnes) {
+  const test::RandomModel model({});
+  DeviceOptions options;
+  options.threads = 2;
+  options.kernels = "scalar";
+  options.kv = "bf16";
+  EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->description(),
+            "cpu: scalar kernels, 2 threads, bf16 cache");
+}
+
+}  // namespace
+}  // namespace qgen
