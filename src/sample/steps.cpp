@@ -12,7 +12,8 @@
 namespace qgen {
 namespace {
 
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+/// More than any vocabulary or text holds: as good as no limit on a count.
+constexpr double kManyTokens = 1e18;
 
 /// Logits stay finite, whatever a penalty or a temperature multiplies them by.
 float bounded(float logit) noexcept {
@@ -191,7 +192,7 @@ std::vector<StepEntry> make_entries() {
          "repetition_penalty",
          "divide (or, below 0, multiply) the logit of each token that prompt or reply already holds; 1: off",
          0.01,
-         kNoLimit,
+         100,
          &O::repetition_penalty},
         {"presence-penalty",
          {},
@@ -212,7 +213,7 @@ std::vector<StepEntry> make_entries() {
          "",
          "how many of the last tokens the penalties look at; -1: all, 0: off",
          -1,
-         kNoLimit,
+         kManyTokens,
          &O::penalty_window}},
        PenaltiesStep::make},
       {"temperature",
@@ -222,12 +223,12 @@ std::vector<StepEntry> make_entries() {
          "temperature",
          "divide the logits: below 1 is more certain, above 1 more varied; 0: always the best token",
          0,
-         kNoLimit,
+         1000,
          &O::temperature}},
        TemperatureStep::make},
       {"top_k",
        false,
-       {{"top-k", {}, "top_k", "keep the K best tokens; 0 or -1: off", -1, kNoLimit, &O::top_k}},
+       {{"top-k", {}, "top_k", "keep the K best tokens; 0 or -1: off", -1, kManyTokens, &O::top_k}},
        TopKStep::make},
       {"top_p",
        false,

@@ -32,15 +32,15 @@ std::string complaint_about(T SamplingOptions::*field, T value) {
 
 TEST(SamplingOptionsCheck, RefusesValuesOutOfRangeAndStatesTheRange) {
   using O = SamplingOptions;
-  EXPECT_EQ(complaint_about(&O::top_p, 1.5), "--top-p is 1.5 but must be a number from 0 to 1");
-  EXPECT_EQ(complaint_about(&O::temperature, -1.0), "--temperature is -1 but must be a number of at least 0");
-  EXPECT_EQ(complaint_about(&O::top_k, std::int64_t{-2}),
-            "--top-k is -2 but must be a whole number of at least -1");
+  EXPECT_EQ(complaint_about(&O::top_p, 1.5), "--top-p is 1.5, expected a number from 0 to 1");
+  EXPECT_EQ(complaint_about(&O::temperature, -1.0), "--temperature is -1, expected a number from 0 to 1000");
+  EXPECT_THAT(complaint_about(&O::top_k, std::int64_t{-2}),
+              HasSubstr("--top-k is -2, expected a number from -1 to"));
   EXPECT_THAT(complaint_about(&O::min_p, -0.1), HasSubstr("from 0 to 1"));
-  EXPECT_THAT(complaint_about(&O::repetition_penalty, 0.0), HasSubstr("at least 0.01"));
+  EXPECT_THAT(complaint_about(&O::repetition_penalty, 0.0), HasSubstr("from 0.01 to 100"));
   EXPECT_THAT(complaint_about(&O::presence_penalty, 2.5), HasSubstr("from -2 to 2"));
   EXPECT_THAT(complaint_about(&O::frequency_penalty, -2.5), HasSubstr("from -2 to 2"));
-  EXPECT_THAT(complaint_about(&O::penalty_window, std::int64_t{-5}), HasSubstr("at least -1"));
+  EXPECT_THAT(complaint_about(&O::penalty_window, std::int64_t{-5}), HasSubstr("from -1 to"));
 }
 
 TEST(SamplingOptionsCheck, RefusesWhatIsNoFiniteNumber) {
@@ -53,7 +53,7 @@ TEST(SamplingOptionsCheck, RefusesWhatIsNoFiniteNumber) {
 
 TEST(SamplingOptionsCheck, AcceptsTheEndsOfEveryRange) {
   for (const SamplingOptionRow& row : sampling_option_rows()) {
-    for (const double end : {row.low, std::isinf(row.high) ? 1e9 : row.high}) {
+    for (const double end : {row.low, row.high}) {
       SamplingOptions options;
       if (const auto* real = std::get_if<double SamplingOptions::*>(&row.field)) {
         options.*(*real) = end;

@@ -36,7 +36,7 @@ struct SamplingOptionRow {
   std::vector<std::string_view> aliases;  ///< further long names
   std::string_view key;                   ///< key in generation_config.json, empty where there is none
   std::string_view help;
-  double low = 0, high = 0;  ///< both allowed; high may be infinite, values are finite in any case
+  double low = 0, high = 0;  ///< both allowed
   std::variant<double SamplingOptions::*, std::int64_t SamplingOptions::*> field;
 };
 
@@ -44,11 +44,6 @@ struct SamplingOptionRow {
 std::span<const SamplingOptionRow> sampling_option_rows();
 /// The names that SamplingOptions::order may hold, in the default order.
 std::span<const std::string_view> sampler_step_names();
-/// What a row accepts, in words: "a number from 0 to 1", "a whole number of at least -1".
-std::string sampling_range(const SamplingOptionRow& row);
-/// Throws Error{usage} naming option, value and range for a value that its row does not accept, and naming
-/// the step for an unknown or repeated one in `order`.
-void check_sampling_options(const SamplingOptions& options);
 
 /// What a sampler has to know of the text so far.
 struct SampleContext {
@@ -68,7 +63,8 @@ struct SampleResult {
 /// position n depends on the seed, n and the logits alone.
 class Sampler {
  public:
-  /// Throws what check_sampling_options() does.
+  /// Throws Error{usage} naming option, value and range for a value that its row does not accept, and naming
+  /// the step for an unknown or repeated one in `order`.
   explicit Sampler(const SamplingOptions& options);
   ~Sampler();
   Sampler(Sampler&&) noexcept;
