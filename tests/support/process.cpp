@@ -68,12 +68,14 @@ void place_streams(const std::array<int, 3>& streams) {
   }
 }
 
-[[noreturn]] void become(const std::string& program, const Launch& launch, const std::array<int, 3>& streams) {
+[[noreturn]] void become(const std::string& program, const Launch& launch,
+                         const std::array<int, 3>& streams) {
   ::setsid();
   place_streams(streams);
   for (const auto& [name, value] : launch.environment) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments{const_cast<char*>(program.c_str())};
-  for (const std::string& argument : launch.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : launch.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   limit(RLIMIT_AS, launch.address_space);
   limit(RLIMIT_FSIZE, launch.file_size);
@@ -168,6 +170,12 @@ void Process::close_output() {
 
 void Process::send(int signal) const {
   ::kill(pid_, signal);
+}
+
+bool Process::is_running() const {
+  siginfo_t info{};  // WNOWAIT leaves the status for finish()
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0;
 }
 
 Result Process::finish() {

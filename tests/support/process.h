@@ -14,7 +14,7 @@ enum class Stream {
   pipe,      ///< read and written by the test
   terminal,  ///< a terminal of its own, without translation of bytes
   closed,
-  path,      ///< a file, device or folder
+  path,  ///< a file, device or folder
 };
 
 struct Launch {
@@ -48,6 +48,7 @@ class Process {
   bool wait_for_errors(std::string_view text);  ///< the same until stderr holds `text`
   void close_output();                          ///< the reader goes away
   void send(int signal) const;
+  [[nodiscard]] bool is_running() const;
   [[nodiscard]] std::string_view output() const { return out_.text; }
   /// Moves bytes until the program has ended.
   Result finish();

@@ -46,7 +46,8 @@ std::string added_token(int id, const std::string& content) {
 std::string tokenizer_json(bool adds_start) {
   std::string vocabulary;
   for (int byte = 0; byte < 256; ++byte) {
-    vocabulary += (byte == 0 ? "" : ",") + ("\"" + json_escape(byte_letter(byte)) + "\":" + std::to_string(byte));
+    vocabulary +=
+        (byte == 0 ? "" : ",") + ("\"" + json_escape(byte_letter(byte)) + "\":" + std::to_string(byte));
   }
   const std::string start =
       R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<|start|>","type_id":0}},)"
@@ -73,7 +74,8 @@ std::string config_json(std::int64_t context) {
          std::to_string(kHeadDim) +
          R"(,"num_attention_heads":2,"num_key_value_heads":1,"num_hidden_layers":1,"rms_norm_eps":1e-06,)"
          R"("rope_theta":10000.0,"tie_word_embeddings":false,"torch_dtype":"float32","vocab_size":)" +
-         std::to_string(ScriptedModel::kRows) + R"(,"max_position_embeddings":)" + std::to_string(context) + "}";
+         std::to_string(ScriptedModel::kRows) + R"(,"max_position_embeddings":)" + std::to_string(context) +
+         "}";
 }
 
 /// Collects tensors and writes them in safetensors format.

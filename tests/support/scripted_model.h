@@ -15,13 +15,13 @@ struct ScriptedModel {
   static constexpr int kOtherEnd = 257;  ///< <|stop|>, named by generation_config alone
   static constexpr int kStart = 258;     ///< <|start|>
   static constexpr int kKnown = 259;
-  static constexpr int kRows = 264;      ///< rows of the matrices; those from kKnown on stand for nothing
+  static constexpr int kRows = 264;  ///< rows of the matrices; those from kKnown on stand for nothing
 
-  std::map<int, int> next;       ///< what follows a token, where it is not the token itself
+  std::map<int, int> next;  ///< what follows a token, where it is not the token itself
   std::int64_t context = 64;
-  bool adds_start = false;       ///< the tokenizer puts <|start|> in front
-  bool not_finite = false;       ///< the logits after 'N' are NaN
-  bool padding_wins = false;     ///< the rows that stand for nothing have the largest logits
+  bool adds_start = false;    ///< the tokenizer puts <|start|> in front
+  bool not_finite = false;    ///< the logits after 'N' are NaN
+  bool padding_wins = false;  ///< the rows that stand for nothing have the largest logits
   std::string generation_config = R"({"eos_token_id": [256, 257], "do_sample": false})";
   std::string chat_template;
 
