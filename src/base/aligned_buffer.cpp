@@ -27,7 +27,7 @@ void* map_huge(std::size_t bytes) {
   if (memory == nullptr) return nullptr;
   const std::size_t front = (kHugePage - reinterpret_cast<std::size_t>(memory) % kHugePage) % kHugePage;
   if (front != 0) ::munmap(memory, front);
-  if (front != kHugePage) ::munmap(memory + front + bytes, kHugePage - front);
+  ::munmap(memory + front + bytes, kHugePage - front);
   ::madvise(memory + front, bytes, MADV_HUGEPAGE);  // only a wish: the result is right without it
   return memory + front;
 }

@@ -49,16 +49,16 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
   Json take() { return std::move(root_); }
 
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw Error(ErrorKind::file, escape_control(source_) + ": " + reason);
+  }
+
  private:
   struct Frame {
     std::variant<JsonArray, JsonObject> value;
     std::string key;
     std::unordered_set<std::string> names;
   };
-
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::file, escape_control(source_) + ": " + reason);
-  }
 
   bool open(Frame frame) {
     if (stack_.size() >= limits_.max_depth) {
@@ -127,6 +127,10 @@ std::string_view Json::type_name() const noexcept {
 
 Json parse_json(std::string_view text, std::string_view source, const JsonLimits& limits) {
   Builder builder(source, limits);
+  // The parser would take a NUL byte for the end of the text and never look at what follows.
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos)
+    builder.fail("malformed JSON: a NUL byte at byte " + std::to_string(nul + 1));
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

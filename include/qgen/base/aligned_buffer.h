@@ -15,12 +15,12 @@ class AlignedBuffer {
 
   [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
   [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t size() const noexcept { return data_ == nullptr ? 0 : size_; }
 
   /// The whole buffer as elements of a trivial type T.
   template <typename T>
   [[nodiscard]] std::span<T> as() noexcept {
-    return {reinterpret_cast<T*>(data_.get()), size_ / sizeof(T)};
+    return {reinterpret_cast<T*>(data_.get()), size() / sizeof(T)};
   }
 
  private:

@@ -84,7 +84,7 @@ void CpuExecutor::lay_out(std::span<const Slice> slices) {
   tokens_.clear();
   tiles_.clear();
   logit_rows_.clear();
-  std::vector<bool> only_best;
+  only_best_.clear();
   for (const Slice& slice : slices) {
     auto* timeline = static_cast<CpuTimeline*>(slice.timeline);
     const auto first = std::ssize(tokens_);
@@ -97,11 +97,9 @@ void CpuExecutor::lay_out(std::span<const Slice> slices) {
     if (slice.want == Want::none) continue;
     for (std::int64_t i = slice.want == Want::all ? 0 : count - 1; i < count; ++i) {
       logit_rows_.push_back(first + i);
-      only_best.push_back(slice.want == Want::best);
+      only_best_.push_back(slice.want == Want::best ? 1 : 0);
     }
   }
-  only_best_ = std::make_unique<bool[]>(only_best.size());
-  std::copy(only_best.begin(), only_best.end(), only_best_.get());
 }
 
 /// Tiles are as long as kernels can share keys and values for.
@@ -116,7 +114,7 @@ void CpuExecutor::allocate() {
   const std::int64_t count = std::ssize(tokens_);
   const auto rows = std::ssize(logit_rows_);
   best_.assign(static_cast<std::size_t>(team_.size() * rows), BestLogit{});
-  step_ = Step{tokens_, tiles_, logit_rows_, {only_best_.get(), logit_rows_.size()}, banned_, best_, {}};
+  step_ = Step{tokens_, tiles_, logit_rows_, only_best_, banned_, best_, {}};
   Activations& act = step_.act;
   act.h = buffers_.h.get<float>(count * dims.width);
   act.q = buffers_.q.get<float>(count * dims.heads * dims.head_dim);

@@ -53,7 +53,7 @@ class CpuExecutor final : public Executor {
   std::vector<StepToken> tokens_;
   std::vector<QueryTile> tiles_;
   std::vector<std::int64_t> logit_rows_;
-  std::unique_ptr<bool[]> only_best_;
+  std::vector<std::uint8_t> only_best_;
   std::vector<BestLogit> best_;
   std::vector<SliceResult> results_;
   Step step_;

@@ -285,7 +285,7 @@ void StageRunner::operator()(const NormHeadStage& stage) {
   const Range mine = share(head.rows, input.kernel->row_block, member_, team_.size());
   multiply(input, head, mine, step_.act.logits.data(), dims().vocab);
   for (std::int64_t row = 0; row < std::ssize(step_.logit_rows); ++row) {
-    if (step_.only_best[static_cast<std::size_t>(row)]) find_best(mine, row);
+    if (step_.only_best[static_cast<std::size_t>(row)] != 0) find_best(mine, row);
   }
 }
 

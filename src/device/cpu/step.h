@@ -35,7 +35,7 @@ struct Step {
   std::span<const StepToken> tokens;  ///< [T]
   std::span<const QueryTile> tiles;
   std::span<const std::int64_t> logit_rows;  ///< tokens whose logits are computed, ascending
-  std::span<const bool> only_best;           ///< [logit_rows]: the row is needed for its arg-max alone
+  std::span<const std::uint8_t> only_best;   ///< [logit_rows]: the row is needed for its arg-max alone
   std::span<const Range> banned;             ///< ids that are no candidates for the arg-max
   std::span<BestLogit> best;                 ///< [members, logit_rows]: each member's part of the arg-max
   Activations act;
