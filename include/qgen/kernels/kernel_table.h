@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -71,8 +72,9 @@ inline constexpr std::int64_t kKvLanes = 16;
 struct KvChunk {
   std::byte* k = nullptr;
   std::byte* v = nullptr;
-  float* k_scale = nullptr;  ///< [kKvChunk]: the key is scale times what is stored
-  float* v_scale = nullptr;  ///< [kKvChunk]
+  /// [kKvChunk]: the vector is scale times what is stored. Only f16 has them; others leave them alone.
+  float* k_scale = nullptr;
+  float* v_scale = nullptr;
 };
 
 /// Attention of some queries to one chunk.
@@ -104,7 +106,7 @@ struct KvKernels {
 /// Arg-max over a range: the lowest index of the largest value.
 struct BestLogit {
   std::int64_t index = -1;  ///< -1 for an empty range or where no value is above -inf
-  float value = 0;
+  float value = -std::numeric_limits<float>::infinity();
   std::int64_t not_finite = -1;  ///< lowest index of a NaN or +inf; -1: none
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +20,10 @@ class Architecture {
   [[nodiscard]] virtual Plan plan(const ModelConfig& config, const Checkpoint& checkpoint) const = 0;
 };
 
-/// The architecture for config.model_type; throws Error{unsupported} naming it and the list of those
-/// supported.
+/// The architecture for `model_type`; throws Error{unsupported} naming it, `source` (the file that says so,
+/// for the message) and the list of those supported.
+const Architecture& find_architecture(std::string_view model_type, std::string_view source);
+/// The same for config.model_type.
 const Architecture& find_architecture(const ModelConfig& config);
 
 }  // namespace qgen

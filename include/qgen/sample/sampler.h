@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,7 +25,8 @@ struct SamplingOptions {
   double frequency_penalty = 0;  ///< 0: off; reply only, per occurrence
   std::int64_t penalty_window = -1;  ///< how many last tokens the penalties look at; -1: all
   std::uint64_t seed = 0;
-  /// Names of the steps in the order in which they run; empty: penalties, temperature, top_k, top_p, min_p.
+  /// Names of the steps in the order in which they run ('-' and '_' are equal); a step that is not named does
+  /// not run. Empty: penalties, temperature, top_k, top_p, min_p.
   std::vector<std::string> order;
 };
 
@@ -55,22 +54,25 @@ struct SampleContext {
 /// The choice, or why there is none.
 struct SampleResult {
   TokenId id = -1;  ///< -1: no choice
-  std::string
-      problem;  ///< one clause naming the first offending id, for example "logit 17 is nan"; empty if id >= 0
+  /// One clause naming the lowest offending id, for example "logit 17 is nan" or "logit 3 is inf"; "no logit
+  /// is above -inf" where nothing could be chosen. Empty if id >= 0.
+  std::string problem;
 };
 
 /// A chain of steps and a counter-based generator (Philox 4x32-10, Salmon et al. 2011): the choice at reply
 /// position n depends on the seed, n and the logits alone.
 class Sampler {
  public:
-  /// Throws Error{usage} for an unknown or repeated step name.
+  /// Throws Error{usage} naming option, value and range for a value that its row does not accept, and naming
+  /// the step for an unknown or repeated one in `order`.
   explicit Sampler(const SamplingOptions& options);
   ~Sampler();
   Sampler(Sampler&&) noexcept;
   Sampler& operator=(Sampler&&) noexcept;
 
   /// Chooses the token for position reply.size(). `logits` has one entry per vocabulary row. Any NaN or +inf
-  /// among the allowed ones, or none above -inf, is no choice.
+  /// among the allowed ones, or none above -inf, is no choice. Ids in `context` beyond the vocabulary count
+  /// for nothing.
   [[nodiscard]] SampleResult choose(std::span<const float> logits, const SampleContext& context);
 
   /// Restricts the choice to ids for which `mask[id]` is true; ids beyond the mask are not allowed. Rows of

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <initializer_list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "qgen/base/aligned_buffer.h"
 #include "qgen/base/bytes.h"
 #include "qgen/base/mapped_file.h"
 #include "qgen/tensor/tensor_view.h"
@@ -19,33 +19,39 @@ namespace qgen {
 /// A tensor as a file has it: shape outermost first, contiguous, row-major.
 struct StoredTensor {
   DType dtype = DType::f32;
-  std::vector<std::int64_t> shape;
-  Bytes data;
-  std::string file;  ///< for messages, already escaped
+  std::vector<std::int64_t> shape;  ///< empty: one element
+  Bytes data;                       ///< aligned to the size of an element
+  std::string file;                 ///< for messages, already escaped
 };
 
-/// The tensors of a model, by name. After construction every view is in bounds and of a known dtype.
+/// The tensors of a model, by name. After construction every view is in bounds and of a known dtype. Tensors
+/// stay where the file is mapped; only those that a file has at odd addresses are copied.
 class Checkpoint {
  public:
-  /// model.safetensors, or the shards that model.safetensors.index.json names. Throws Error{file} naming
-  /// file, tensor, expected and found.
+  using Tensors = std::map<std::string, StoredTensor, std::less<>>;
+
+  /// model.safetensors, or else the shards that model.safetensors.index.json names. A shard is a file of the
+  /// folder itself, named without any path. Every entry of the index must hold; tensors of a shard that the
+  /// index leaves out are taken too. Throws Error{file} naming file, tensor, expected and found.
   static Checkpoint from_folder(const std::filesystem::path& folder);
   /// One safetensors file already in memory (the embedded model); `data` must outlive the checkpoint.
   static Checkpoint from_bytes(Bytes data, std::string_view source);
 
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
 
-  /// The tensor `name` with exactly `shape` (one or two dimensions) and a weight dtype. Throws Error{file}
-  /// that names both shapes, or the missing tensor.
+  /// The tensor `name` with exactly `shape` (one or two dimensions; one gives a single row) and a weight
+  /// dtype. Throws Error{file} that names both shapes, or the missing tensor.
   [[nodiscard]] TensorView require(std::string_view name, std::initializer_list<std::int64_t> shape) const;
 
-  [[nodiscard]] const std::map<std::string, StoredTensor, std::less<>>& tensors() const noexcept {
-    return tensors_;
-  }
+  [[nodiscard]] const Tensors& tensors() const noexcept { return tensors_; }
 
  private:
+  void add(Bytes file, const std::string& source);
+
+  std::string source_;  ///< for messages, already escaped
   std::vector<MappedFile> files_;
-  std::map<std::string, StoredTensor, std::less<>> tensors_;
+  std::vector<AlignedBuffer> copies_;
+  Tensors tensors_;
 };
 
 }  // namespace qgen

@@ -10,25 +10,24 @@
 
 namespace qgen {
 
-/// Scaling of rotary frequencies as config.json states it, both dialects read alike ("type" and "rope_type",
-/// "rope_scaling" and "rope_parameters").
+/// Rotary position settings of config.json. Both dialects are read alike ("rope_scaling" with a "rope_theta"
+/// beside it, or "rope_parameters"; "type" or "rope_type"); one key stated twice must have one value.
 struct RopeConfig {
-  std::string type =
-      "default";     ///< default, linear, yarn, llama3; others are kept here and refused by the model
-  double theta = 0;  ///< 0: the file does not say
-  double factor = 1;
-  std::optional<double> attention_factor;
-  double beta_fast = 32, beta_slow = 1;
-  double low_freq_factor = 1, high_freq_factor = 4;
-  double mscale = 0, mscale_all_dim = 0;
+  std::string type = "default";  ///< any name: the model refuses those it cannot compute
+  double theta = 0;              ///< 0: the file does not say
+  std::optional<double> factor, attention_factor;
+  std::optional<double> beta_fast, beta_slow, mscale, mscale_all_dim;
+  std::optional<double> low_freq_factor, high_freq_factor;
   bool truncate = true;
   std::int64_t original_max_position_embeddings = 0;  ///< 0: the file does not say
 };
 
-/// config.json of a decoder, with the checkpoint's own names. Zero or empty means that the file does not say.
+/// config.json of a decoder, with the checkpoint's own names. Zero, empty or nothing means that the file does
+/// not say (null counts as not said, except where noted); what then holds is for the model's family to know.
 struct ModelConfig {
   std::string source;  ///< for messages, already escaped
   std::string model_type;
+  std::vector<std::string> architectures;
   std::string hidden_act = "silu";
   std::int64_t hidden_size = 0;
   std::int64_t num_hidden_layers = 0;
@@ -43,7 +42,10 @@ struct ModelConfig {
   std::optional<bool> tie_word_embeddings;
   std::optional<bool> attention_bias;
   bool mlp_bias = false;
-  std::optional<std::int64_t> sliding_window;  ///< only where it is in force (use_sliding_window not false)
+  std::optional<std::int64_t> sliding_window;  ///< positions; 0: the file says null, that is, none
+  std::optional<bool> use_sliding_window;
+  std::optional<std::int64_t> max_window_layers;
+  std::vector<std::string> layer_types;
   RopeConfig rope;
   std::vector<TokenId> eos_token_ids;
   std::string quantization;  ///< quant_method of quantization_config; such weights are refused
@@ -56,6 +58,10 @@ struct GenerationConfig {
   std::optional<std::int64_t> top_k;
   std::vector<TokenId> eos_token_ids;
 };
+
+/// model_type alone, empty where the file does not say: whether a family can read the rest should be asked
+/// before reading it.
+std::string parse_model_type(std::string_view json, std::string_view source);
 
 /// Throws Error{file} naming key, expected and found for values of the wrong type or out of any sane range
 /// (dimensions 1..2^31, epsilon in (0, 1), theta finite and positive).

@@ -1,0 +1,96 @@
+#include "kernels/cpu_features.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace qgen::kernels {
+
+#if defined(__x86_64__)
+namespace {
+
+struct Leaf {
+  std::uint32_t a = 0, b = 0, c = 0, d = 0;
+};
+
+/// Zeros where the processor has no such leaf.
+Leaf read_leaf(std::uint32_t leaf, std::uint32_t part) {
+  Leaf result;
+  if (__get_cpuid_count(leaf, part, &result.a, &result.b, &result.c, &result.d) == 0) return {};
+  return result;
+}
+
+bool bit(std::uint32_t word, int index) {
+  return (word >> index & 1u) != 0;
+}
+
+/// Which register files the operating system saves. Only where CPUID says that XGETBV exists.
+std::uint32_t read_xcr0() {
+  std::uint32_t low = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+void read_vendor(CpuFeatures& features) {
+  const Leaf zero = read_leaf(0, 0), one = read_leaf(1, 0);
+  std::array<char, 12> vendor{};
+  std::memcpy(vendor.data(), &zero.b, 4);
+  std::memcpy(vendor.data() + 4, &zero.d, 4);
+  std::memcpy(vendor.data() + 8, &zero.c, 4);
+  const std::string_view name(vendor.data(), vendor.size());
+  features.amd = name == "AuthenticAMD" || name == "HygonGenuine";
+  const std::uint32_t base = one.a >> 8 & 0xFu, extended = one.a >> 20 & 0xFFu;
+  features.family = base == 0xF ? base + extended : base;
+}
+
+}  // namespace
+
+CpuFeatures detect_cpu_features() noexcept {
+  CpuFeatures features;
+  read_vendor(features);
+  const Leaf one = read_leaf(1, 0), seven = read_leaf(7, 0), seven_more = read_leaf(7, 1);
+  features.popcnt = bit(one.c, 23);
+  const bool has_xgetbv = bit(one.c, 27);
+  const std::uint32_t saved = has_xgetbv ? read_xcr0() : 0;
+  const bool ymm = (saved & 0x6u) == 0x6u && bit(one.c, 28);
+  const bool zmm = ymm && (saved & 0xE0u) == 0xE0u;
+  features.fma = ymm && bit(one.c, 12);
+  features.f16c = ymm && bit(one.c, 29);
+  features.avx2 = ymm && bit(seven.b, 5);
+  features.avx512f = zmm && bit(seven.b, 16);
+  features.avx512dq = zmm && bit(seven.b, 17);
+  features.avx512bw = zmm && bit(seven.b, 30);
+  features.avx512vl = zmm && bit(seven.b, 31);
+  features.avx512_vnni = zmm && bit(seven.c, 11);
+  features.avx512_bf16 = zmm && bit(seven_more.a, 5);
+  return features;
+}
+#else
+CpuFeatures detect_cpu_features() noexcept {
+  return {};
+}
+#endif
+
+std::vector<std::string_view> feature_names(const CpuFeatures& features) {
+  const std::array<std::pair<bool, std::string_view>, 10> all{{{features.popcnt, "popcnt"},
+                                                               {features.f16c, "f16c"},
+                                                               {features.fma, "fma"},
+                                                               {features.avx2, "avx2"},
+                                                               {features.avx512f, "avx512f"},
+                                                               {features.avx512bw, "avx512bw"},
+                                                               {features.avx512dq, "avx512dq"},
+                                                               {features.avx512vl, "avx512vl"},
+                                                               {features.avx512_vnni, "avx512_vnni"},
+                                                               {features.avx512_bf16, "avx512_bf16"}}};
+  std::vector<std::string_view> names;
+  for (const auto& [present, name] : all) {
+    if (present) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace qgen::kernels

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "kernels/built_tables.h"
+#include "qgen/base/error.h"
+#include "qgen/base/utf8.h"
+
+namespace qgen {
+namespace kernels {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvx512, &kAvx512Bf16};
+#else
+constexpr std::array kBuilt{&kScalar};
+#endif
+
+/// AMD families whose VDPBF16PS does twice the work of a float multiply-add: Zen 3/4 and Zen 5. Elsewhere it
+/// has half the speed or is unmeasured, and products in floats are also more exact.
+constexpr std::array<std::uint32_t, 2> kFastBf16Families{0x19, 0x1A};
+
+bool has_fast_bf16(const CpuFeatures& features) {
+  return features.amd && std::ranges::find(kFastBf16Families, features.family) != kFastBf16Families.end();
+}
+
+std::string list_of(const auto& names) {
+  std::string list;
+  for (const std::string_view name : names) list.append(list.empty() ? "" : ", ").append(name);
+  return list;
+}
+
+std::string available_names() {
+  std::vector<std::string_view> names;
+  for (const KernelTable* table : available_kernels()) names.push_back(table->name);
+  return list_of(names);
+}
+
+}  // namespace
+
+std::span<const BuiltTable* const> built_tables() noexcept {
+  return kBuilt;
+}
+
+const BuiltTable& best_table(const CpuFeatures& features) noexcept {
+  const BuiltTable* best = kBuilt.front();
+  for (const BuiltTable* built : kBuilt) {
+    if (built == &kAvx512Bf16 && !has_fast_bf16(features)) continue;
+    if (built->usable(features)) best = built;
+  }
+  return *best;
+}
+
+}  // namespace kernels
+
+std::vector<const KernelTable*> available_kernels() {
+  const kernels::CpuFeatures features = kernels::detect_cpu_features();
+  const kernels::BuiltTable& best = kernels::best_table(features);
+  std::vector<const KernelTable*> tables;
+  for (const kernels::BuiltTable* built : kernels::built_tables()) {
+    if (built != &best && built->usable(features)) tables.push_back(&built->table());
+  }
+  tables.push_back(&best.table());
+  return tables;
+}
+
+std::vector<std::string_view> built_kernels() {
+  std::vector<std::string_view> names;
+  for (const kernels::BuiltTable* built : kernels::built_tables()) names.push_back(built->name);
+  return names;
+}
+
+const KernelTable& kernels_named(std::string_view name) {
+  const kernels::CpuFeatures features = kernels::detect_cpu_features();
+  for (const kernels::BuiltTable* built : kernels::built_tables()) {
+    if (built->name != name) continue;
+    if (built->usable(features)) return built->table();
+    throw Error(ErrorKind::unsupported, "this processor cannot run the kernels '" + std::string(name) +
+                                            "'; it can run " + kernels::available_names());
+  }
+  throw Error(ErrorKind::usage, "unknown kernels '" + escape_control(name) + "'; this build has " +
+                                    kernels::list_of(built_kernels()) + ", and this processor can run " +
+                                    kernels::available_names());
+}
+
+const KernelTable& best_kernels() {
+  return kernels::best_table(kernels::detect_cpu_features()).table();
+}
+
+std::vector<std::string_view> cpu_features() {
+  return kernels::feature_names(kernels::detect_cpu_features());
+}
+
+}  // namespace qgen

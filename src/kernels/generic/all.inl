@@ -1,0 +1,11 @@
+// Every generic kernel, lower ones first. Included by the ISA files inside their region and namespace, after
+// a vocabulary.
+// clang-format off
+#include "kernels/generic/elements.inl"
+#include "kernels/generic/few.inl"
+#include "kernels/generic/many.inl"
+#include "kernels/generic/elementwise.inl"
+#include "kernels/generic/attention.inl"
+#include "kernels/generic/probe.inl"
+#include "kernels/generic/table.inl"
+// clang-format on

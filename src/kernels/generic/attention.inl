@@ -1,0 +1,202 @@
+// Attention of some queries to one chunk of the cache, in two passes: all scores, then softmax and the mix of
+// the values. The keys lie by kKvLanes positions side by side, so that vectors of scores need no folding:
+//   score[q, p] = sum over d of q[d] * k[p, d], one chain of multiply-adds over d
+//   out[q, d] = sum over p of exp(score[q, p] - max) * v[p, d], one chain over p
+// Tiles of queries share what is loaded of keys and values; every query's arithmetic is its own.
+
+/// Vectors of positions in a tile of scores, and of values in a tile of outputs, next to `queries` queries.
+inline constexpr int kScoreVectors = 4;
+constexpr int mix_vectors(int queries) {
+  return queries <= kQueryTile / 2 ? 8 : 4;
+}
+
+/// Whether vectors of this type carry a scale: f16 does, to have the range of a float.
+template <class T>
+inline constexpr bool kScaled = std::is_same_v<T, F16>;
+
+/// A power of two that brings x into the range of f16: 1 where x fits well, so that most vectors are stored
+/// as they are. NaN and infinities are left to show themselves.
+inline float f16_scale(const float* x, std::int64_t n) {
+  V highest = zero(), not_finite = zero();
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const V v = load_up_to(x + i, n - i);
+    highest = max(abs(v), highest);
+    not_finite = fma(v, zero(), not_finite);
+  }
+  const float top = largest(highest);
+  if (top == 0 || (top >= 0x1p-14f && top <= 0x1p15f) || !(sum(not_finite) == 0)) return 1.0f;
+  // The largest becomes 2^14..2^15; the exponent of a subnormal float counts as the lowest.
+  const auto exponent = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(top) >> 23) - 127;
+  const std::int32_t shift = std::max(exponent - 14, -126);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(shift + 127) << 23);
+}
+
+/// The inverse of a power of two from f16_scale; exact.
+inline float inverse_scale(float scale) {
+  return 1.0f / scale;
+}
+
+template <class T>
+void kv_store(const float* k, const float* v, std::int64_t head_dim, std::int64_t position,
+              const KvChunk& chunk) noexcept {
+  float k_factor = 1.0f, v_factor = 1.0f;
+  if constexpr (kScaled<T>) {
+    k_factor = inverse_scale(chunk.k_scale[position] = f16_scale(k, head_dim));
+    v_factor = inverse_scale(chunk.v_scale[position] = f16_scale(v, head_dim));
+  }
+  std::byte* keys = chunk.k + (position / kKvLanes * head_dim * kKvLanes + position % kKvLanes) * T::kBytes;
+  std::byte* values = chunk.v + position * head_dim * T::kBytes;
+  for (std::int64_t d = 0; d < head_dim; d += kLanes) {
+    const std::int64_t n = std::min(kLanes, head_dim - d);
+    store_up_to<T>(values + d * T::kBytes, load_up_to(v + d, n) * set(v_factor), n);
+    alignas(64) std::byte narrow[kLanes * T::kBytes];
+    T::store(narrow, load_up_to(k + d, n) * set(k_factor));
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::memcpy(keys + (d + i) * kKvLanes * T::kBytes, narrow + i * T::kBytes, T::kBytes);
+    }
+  }
+}
+
+/// Scores of Queries queries for Vectors vectors of positions from `position` on.
+template <class T, int Queries, int Vectors>
+void score_tile(const AttendArgs& a, std::int64_t query, std::int64_t position) {
+  const float* q = a.q + query * a.q_stride;
+  std::array<const std::byte*, static_cast<std::size_t>(Vectors)> k;
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    const std::int64_t p = position + static_cast<std::int64_t>(i) * kLanes;
+    k[i] = a.chunk.k + (p / kKvLanes * a.head_dim * kKvLanes + p % kKvLanes) * T::kBytes;
+  }
+  Grid<Queries, Vectors> sums = {};
+  for (std::int64_t d = 0; d < a.head_dim; ++d) {
+    Row<Vectors> keys;
+    QGEN_UNROLL
+    for (int i = 0; i < Vectors; ++i)
+      keys[i] = T::load(k[static_cast<std::size_t>(i)] + d * kKvLanes * T::kBytes);
+    QGEN_UNROLL
+    for (int j = 0; j < Queries; ++j) {
+      const V factor = set(q[j * a.q_stride + d]);
+      QGEN_UNROLL
+      for (int i = 0; i < Vectors; ++i) sums[j][i] = fma(factor, keys[i], sums[j][i]);
+    }
+  }
+  QGEN_UNROLL
+  for (int i = 0; i < Vectors; ++i) {
+    const std::int64_t p = position + i * kLanes;
+    QGEN_UNROLL
+    for (int j = 0; j < Queries; ++j) {
+      V scores = sums[j][i];
+      if constexpr (kScaled<T>) scores = scores * load(a.chunk.k_scale + p);
+      store(a.scratch + (query + j) * kKvChunk + p, scores);
+    }
+  }
+}
+
+/// Turns a query's scores into the factors of the values; sets its max and sum.
+template <class T>
+void softmax(const AttendArgs& a, std::int64_t query) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float* scores = a.scratch + query * kKvChunk;
+  const std::int64_t visible = a.visible[query], padded = round_up(visible, kLanes);
+  std::fill(scores + visible, scores + padded, -kInfinity);
+  V highest = set(-kInfinity);
+  for (std::int64_t p = 0; p < padded; p += kLanes) highest = max(load(scores + p), highest);
+  a.max[query] = largest(highest);
+  V total = zero();
+  for (std::int64_t p = 0; p < padded; p += kLanes) {
+    V weights = exp(load(scores + p) - set(a.max[query]));
+    total = total + weights;
+    if constexpr (kScaled<T>) weights = weights * load(a.chunk.v_scale + p);
+    store(scores + p, weights);
+  }
+  a.sum[query] = sum(total);
+}
+
+/// Adds positions [begin, end) to the outputs of Queries queries: Vectors vectors from d on, or one that may
+/// be partial.
+template <class T, int Queries, int Vectors>
+void mix_tile(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::int64_t end, std::int64_t d) {
+  const std::int64_t n = Vectors == 1 ? a.head_dim - d : kLanes;
+  const float* weights = a.scratch + query * kKvChunk;
+  const std::byte* v = a.chunk.v + d * T::kBytes;
+  float* out = a.out + query * a.out_stride + d;
+  Grid<Queries, Vectors> sums;
+  QGEN_UNROLL
+  for (int j = 0; j < Queries; ++j) {
+    QGEN_UNROLL
+    for (int i = 0; i < Vectors; ++i) sums[j][i] = load_up_to(out + j * a.out_stride + i * kLanes, n);
+  }
+  for (std::int64_t p = begin; p < end; ++p) {
+    Row<Vectors> values;
+    QGEN_UNROLL
+    for (int i = 0; i < Vectors; ++i) {
+      values[i] = load_up_to<T>(v + (p * a.head_dim + i * kLanes) * T::kBytes, n);
+    }
+    QGEN_UNROLL
+    for (int j = 0; j < Queries; ++j) {
+      const V weight = set(weights[j * kKvChunk + p]);
+      QGEN_UNROLL
+      for (int i = 0; i < Vectors; ++i) sums[j][i] = fma(weight, values[i], sums[j][i]);
+    }
+  }
+  QGEN_UNROLL
+  for (int j = 0; j < Queries; ++j) {
+    QGEN_UNROLL
+    for (int i = 0; i < Vectors; ++i) store_up_to(out + j * a.out_stride + i * kLanes, sums[j][i], n);
+  }
+}
+
+template <class T, int Queries>
+void mix(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::int64_t end) {
+  constexpr int kVectors = mix_vectors(Queries);
+  std::int64_t d = 0;
+  for (; d + kVectors * kLanes <= a.head_dim; d += kVectors * kLanes) {
+    mix_tile<T, Queries, kVectors>(a, query, begin, end, d);
+  }
+  for (; d < a.head_dim; d += kLanes) mix_tile<T, Queries, 1>(a, query, begin, end, d);
+}
+
+template <class T, int Queries>
+void attend_tile(const AttendArgs& a, std::int64_t query) {
+  const auto [least, most] = std::minmax_element(a.visible + query, a.visible + query + Queries);
+  std::int64_t p = 0;
+  for (; p + kScoreVectors * kLanes <= round_up(*most, kLanes); p += kScoreVectors * kLanes) {
+    score_tile<T, Queries, kScoreVectors>(a, query, p);
+  }
+  for (; p < *most; p += kLanes) score_tile<T, Queries, 1>(a, query, p);
+  for (int j = 0; j < Queries; ++j) {
+    softmax<T>(a, query + j);
+    std::fill_n(a.out + (query + j) * a.out_stride, a.head_dim, 0.0f);
+  }
+  mix<T, Queries>(a, query, 0, *least);
+  for (int j = 0; j < Queries; ++j) {
+    if (a.visible[query + j] > *least) mix<T, 1>(a, query + j, *least, a.visible[query + j]);
+  }
+}
+
+template <class T>
+void attend(const AttendArgs& a) noexcept {
+  for (std::int64_t query = 0; query < a.queries; query += kQueryTile) {
+    with_constant<kQueryTile>(std::min<std::int64_t>(kQueryTile, a.queries - query),
+                              [&](auto queries) { attend_tile<T, decltype(queries)::value>(a, query); });
+  }
+}
+
+/// The sums tell whether anything was visible; a NaN in either part stays.
+inline void merge(const float* out_b, float max_b, float sum_b, std::int64_t n, float* out_a, float* max_a,
+                  float* sum_a) noexcept {
+  if (sum_b == 0) return;
+  const bool empty = *sum_a == 0;
+  const float highest = empty || max_b > *max_a ? max_b : *max_a;
+  const float factor_a = empty ? 0.0f : exp(*max_a - highest), factor_b = exp(max_b - highest);
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const V scaled_b = load_up_to(out_b + i, n - i) * set(factor_b);
+    store_up_to(out_a + i, fma(load_up_to(out_a + i, n - i), set(factor_a), scaled_b), n - i);
+  }
+  *max_a = highest;
+  *sum_a = *sum_a * factor_a + sum_b * factor_b;
+}
+
+template <class T>
+constexpr KvKernels kv_kernels() {
+  return {kv_store<T>, attend<T>};
+}

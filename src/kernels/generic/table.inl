@@ -1,0 +1,23 @@
+// All generic kernels of one instruction set as a table.
+
+template <class W>
+constexpr WeightKernels weight_kernels() {
+  return {few_kernel<W>(), many_kernel<FloatProduct<W>>()};
+}
+
+constexpr KernelTable generic_table(std::string_view name) {
+  KernelTable table{};
+  table.name = name;
+  table.weights = {weight_kernels<F32>(), weight_kernels<F16>(), weight_kernels<Bf16>()};
+  table.kv = {kv_kernels<F32>(), kv_kernels<F16>(), kv_kernels<Bf16>()};
+  table.widen = {widen<F32>, widen<F16>, widen<Bf16>};
+  table.rms_norm = rms_norm;
+  table.rope = rope;
+  table.silu_mul = silu_mul;
+  table.add = add;
+  table.scale = scale;
+  table.merge = merge;
+  table.best = best;
+  table.probe = {probe_read, probe_f32, nullptr, nullptr};
+  return table;
+}

@@ -1,0 +1,46 @@
+// x86-64 with AVX-512 F, BW, DQ, VL and VNNI: Ice Lake (2019), Cascade Lake and Zen 4 on.
+#include "kernels/intrinsics.h"
+
+#include "kernels/generic/includes.h"
+
+#define QGEN_REGION_TARGET "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+#include "kernels/region_begin.h"
+namespace qgen::kernels::avx512 {
+namespace {
+#include "kernels/vocabulary/avx512.inl"
+//
+#include "kernels/generic/all.inl"
+
+/// Sums of four products of bytes in each lane.
+struct ByteProduct {
+  static V multiply_add(V w, V x, V y) {
+    return _mm512_castsi512_ps(
+        _mm512_dpbusd_epi32(_mm512_castps_si512(y), _mm512_castps_si512(w), _mm512_castps_si512(x)));
+  }
+};
+
+double probe_int8(std::int64_t rounds) noexcept {
+  return probe_products<ByteProduct>(rounds, 8.0 * kLanes);
+}
+
+constexpr KernelTable avx512_table() {
+  KernelTable table = generic_table("avx512");
+  table.probe.int8 = probe_int8;
+  return table;
+}
+
+constexpr KernelTable kTable = avx512_table();
+}  // namespace
+}  // namespace qgen::kernels::avx512
+#include "kernels/region_end.h"
+
+namespace qgen::kernels {
+
+constinit const BuiltTable kAvx512{avx512::kTable.name,
+                                   [](const CpuFeatures& f) noexcept {
+                                     return kAvx2.usable(f) && f.avx512f && f.avx512bw && f.avx512dq &&
+                                            f.avx512vl && f.avx512_vnni;
+                                   },
+                                   []() noexcept -> const KernelTable& { return avx512::kTable; }};
+
+}  // namespace qgen::kernels

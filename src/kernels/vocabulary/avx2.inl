@@ -1,0 +1,131 @@
+// The vector vocabulary (see portable.inl) for AVX2 with FMA and F16C: eight floats.
+
+using V = __m256;
+
+inline constexpr std::int64_t kLanes = 8;
+inline constexpr int kTileTokens = 6;
+inline constexpr int kFewTile = 3;
+inline constexpr int kFewWide = 1;
+inline constexpr int kQueryTile = 4;
+
+inline V zero() {
+  return _mm256_setzero_ps();
+}
+
+inline V set(float value) {
+  return _mm256_set1_ps(value);
+}
+
+inline V load(const void* from) {
+  return _mm256_loadu_ps(static_cast<const float*>(from));
+}
+
+inline void store(void* to, V v) {
+  _mm256_storeu_ps(static_cast<float*>(to), v);
+}
+
+inline __m128i load_u16(const void* from) {
+  return _mm_loadu_si128(static_cast<const __m128i*>(from));
+}
+
+inline V load_bf16(const void* from) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_u16(from)), 16));
+}
+
+inline V load_f16(const void* from) {
+  return _mm256_cvtph_ps(load_u16(from));
+}
+
+inline void store_f16(void* to, V v) {
+  _mm_storeu_si128(static_cast<__m128i*>(to),
+                   _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+inline void store_bf16(void* to, V v) {
+  const __m256i bits = _mm256_castps_si256(v);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded =
+      _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
+  const __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+  const __m256i words = _mm256_blendv_epi8(rounded, quiet, nan);
+  _mm_storeu_si128(static_cast<__m128i*>(to),
+                   _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+
+inline V fma(V a, V b, V c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+
+inline V min(V x, V y) {
+  return _mm256_min_ps(x, y);
+}
+
+inline V max(V x, V y) {
+  return _mm256_max_ps(x, y);
+}
+
+inline V abs(V x) {
+  return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF)));
+}
+
+inline V round(V x) {
+  return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+inline V ldexp(V x, V n) {
+  // 2^128 is no float, 2 * 2^127 is.
+  const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(126));
+  return (x + x) * _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
+}
+
+inline V zero_below(V v, V x, float limit) {
+  return _mm256_andnot_ps(_mm256_cmp_ps(x, set(limit), _CMP_LT_OQ), v);
+}
+
+inline bool all_below(V x, float limit) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(x, set(limit), _CMP_LT_OQ)) == 0xFF;
+}
+
+inline float sum(V v) {
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+inline float largest(V v) {
+  __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+inline V pairs_low(V a, V b) {
+  return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+}
+
+inline V pairs_high(V a, V b) {
+  return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+}
+
+inline void transpose(V (&r)[kLanes]) {
+  V t[kLanes];
+  QGEN_UNROLL
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  QGEN_UNROLL
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = pairs_low(t[i], t[i + 2]);
+    r[i + 1] = pairs_high(t[i], t[i + 2]);
+    r[i + 2] = pairs_low(t[i + 1], t[i + 3]);
+    r[i + 3] = pairs_high(t[i + 1], t[i + 3]);
+  }
+  QGEN_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+    t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+  }
+  QGEN_UNROLL
+  for (int i = 0; i < 8; ++i) r[i] = t[i];
+}

@@ -1,0 +1,137 @@
+// The vector vocabulary of any processor, by the compiler's own vectors of four floats (SSE2 on x86-64, NEON
+// on AArch64). It is also the definition of the vocabulary; every other file of this folder supplies the same
+// names:
+//
+//   kLanes               floats in a vector
+//   kTileTokens          tokens of a register tile of `many`; at most kLanes
+//   kFewTile, kFewWide   tokens of a register tile of `few`; up to how many of them eight rows fit beside
+//   kQueryTile           queries of a register tile of attention
+//   V                    vector of floats with the operators + - * /
+//   zero, set, load, store          as they say; memory needs no alignment
+//   load_f16, load_bf16             kLanes 16-bit values, widened exactly
+//   store_f16, store_bf16           rounded to nearest, ties to even
+//   fma(a, b, c)         a * b + c, in one rounding where the processor can
+//   min(x, y), max(x, y) x < y ? x : y and x > y ? x : y, so y where either is NaN
+//   abs, round           round to an integer; |x| < 2^22
+//   ldexp(x, n)          x * 2^n for integral n in -125..128
+//   zero_below(v, x, limit)         v where x >= limit or x is NaN, else 0
+//   all_below(x, limit)  whether x < limit in every lane; false for NaN
+//   sum, largest         over the lanes, halves folded onto each other
+//   transpose(r)         of kLanes vectors
+
+using V = float __attribute__((vector_size(16)));
+using I = std::int32_t __attribute__((vector_size(16)));
+using U = std::uint32_t __attribute__((vector_size(16)));
+using U16 = std::uint16_t __attribute__((vector_size(8)));
+
+inline constexpr std::int64_t kLanes = 4;
+inline constexpr int kTileTokens = 4;
+inline constexpr int kFewTile = 3;
+inline constexpr int kFewWide = 1;
+inline constexpr int kQueryTile = 4;
+
+inline V zero() {
+  return V{};
+}
+
+inline V set(float value) {
+  return V{value, value, value, value};
+}
+
+inline V load(const void* from) {
+  V v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+inline void store(void* to, V v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+inline U load_u16(const void* from) {
+  U16 v;
+  std::memcpy(&v, from, sizeof v);
+  return __builtin_convertvector(v, U);
+}
+
+inline V load_bf16(const void* from) {
+  return reinterpret_cast<V>(load_u16(from) << 16);
+}
+
+inline V load_f16(const void* from) {
+  const U bits = load_u16(from);
+  // Read as the top of a float, a half has an exponent too small by 112; the product also normalises
+  // subnormals.
+  const V scaled = reinterpret_cast<V>((bits & 0x7FFFu) << 13) * 0x1p112f;
+  const U not_finite = reinterpret_cast<U>((bits & 0x7C00u) == 0x7C00u) & 0x7F800000u;
+  return reinterpret_cast<V>(reinterpret_cast<U>(scaled) | not_finite | ((bits & 0x8000u) << 16));
+}
+
+inline void store_f16(void* to, V v) {
+  std::uint16_t halves[kLanes];
+  for (int i = 0; i < kLanes; ++i) halves[i] = f32_to_f16(v[i]);
+  std::memcpy(to, halves, sizeof halves);
+}
+
+inline void store_bf16(void* to, V v) {
+  std::uint16_t halves[kLanes];
+  for (int i = 0; i < kLanes; ++i) halves[i] = f32_to_bf16(v[i]);
+  std::memcpy(to, halves, sizeof halves);
+}
+
+inline V fma(V a, V b, V c) {
+  return a * b + c;
+}
+
+inline V min(V x, V y) {
+  return x < y ? x : y;
+}
+
+inline V max(V x, V y) {
+  return x > y ? x : y;
+}
+
+inline V abs(V x) {
+  return reinterpret_cast<V>(reinterpret_cast<U>(x) & 0x7FFFFFFFu);
+}
+
+inline V round(V x) {
+  // Adding 1.5 * 2^23 leaves no bits for a fraction.
+  return (x + 0x1.8p23f) - 0x1.8p23f;
+}
+
+inline V ldexp(V x, V n) {
+  // 2^128 is no float, 2 * 2^127 is.
+  const I exponent = __builtin_convertvector(n, I) + 126;
+  return (x + x) * reinterpret_cast<V>(reinterpret_cast<U>(exponent) << 23);
+}
+
+inline V zero_below(V v, V x, float limit) {
+  return x < set(limit) ? zero() : v;
+}
+
+inline bool all_below(V x, float limit) {
+  const I below = x < set(limit);
+  return (below[0] & below[1] & below[2] & below[3]) != 0;
+}
+
+inline float sum(V v) {
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+inline float largest(V v) {
+  const float even = v[0] > v[2] ? v[0] : v[2];
+  const float odd = v[1] > v[3] ? v[1] : v[3];
+  return even > odd ? even : odd;
+}
+
+inline void transpose(V (&r)[kLanes]) {
+  const V a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+  const V b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+  const V c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const V d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+  r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}

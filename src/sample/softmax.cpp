@@ -1,0 +1,38 @@
+#include "sample/softmax.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace qgen {
+
+void exp_weights(std::span<const float> logits, float top, std::span<float> weights) noexcept {
+  const std::size_t n = logits.size();
+  const float* in = logits.data();
+  float* out = weights.data();
+  for (std::size_t i = 0; i < n; ++i) out[i] = exp_nonpositive(in[i] - top);
+}
+
+Extremes extremes(std::span<const float> values) noexcept {
+  // Independent lanes: a single running minimum would be one long chain of dependent comparisons.
+  constexpr std::size_t kLanes = 32;
+  std::array<float, kLanes> low, high;
+  low.fill(values[0]);
+  high.fill(values[0]);
+  const std::size_t whole = values.size() / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const float value = values[i + lane];
+      low[lane] = value < low[lane] ? value : low[lane];
+      high[lane] = value > high[lane] ? value : high[lane];
+    }
+  }
+  Extremes result{*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
+  for (std::size_t i = whole; i < values.size(); ++i) {
+    result.low = std::min(result.low, values[i]);
+    result.high = std::max(result.high, values[i]);
+  }
+  return result;
+}
+
+}  // namespace qgen

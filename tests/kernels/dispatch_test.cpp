@@ -1,0 +1,123 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/built_tables.h"
+#include "qgen/base/error.h"
+#include "qgen/kernels/kernel_table.h"
+
+namespace qgen {
+namespace {
+
+using kernels::best_table;
+using kernels::CpuFeatures;
+using testing::Contains;
+using testing::HasSubstr;
+
+#if defined(__x86_64__)
+CpuFeatures haswell() {
+  CpuFeatures f;
+  f.popcnt = f.avx2 = f.fma = f.f16c = true;
+  f.family = 6;
+  return f;
+}
+
+CpuFeatures ice_lake() {
+  CpuFeatures f = haswell();
+  f.avx512f = f.avx512bw = f.avx512dq = f.avx512vl = f.avx512_vnni = true;
+  return f;
+}
+
+TEST(DispatchRule, TakesScalarWhereAnyPartOfAvx2IsMissing) {
+  EXPECT_EQ(best_table({}).name, "scalar");
+  for (bool CpuFeatures::*part :
+       {&CpuFeatures::avx2, &CpuFeatures::fma, &CpuFeatures::f16c, &CpuFeatures::popcnt}) {
+    CpuFeatures f = haswell();
+    f.*part = false;
+    EXPECT_EQ(best_table(f).name, "scalar");
+  }
+  EXPECT_EQ(best_table(haswell()).name, "avx2");
+}
+
+TEST(DispatchRule, TakesAvx2WhereAnyPartOfAvx512IsMissing) {
+  for (bool CpuFeatures::*part : {&CpuFeatures::avx512f, &CpuFeatures::avx512bw, &CpuFeatures::avx512dq,
+                                  &CpuFeatures::avx512vl, &CpuFeatures::avx512_vnni}) {
+    CpuFeatures f = ice_lake();
+    f.*part = false;
+    EXPECT_EQ(best_table(f).name, "avx2");
+  }
+  EXPECT_EQ(best_table(ice_lake()).name, "avx512");
+}
+
+TEST(DispatchRule, TakesBf16ProductsOnlyWhereTheyAreFast) {
+  CpuFeatures f = ice_lake();
+  f.avx512_bf16 = true;
+  EXPECT_EQ(best_table(f).name, "avx512") << "Sapphire Rapids";
+  f.amd = true;
+  EXPECT_EQ(best_table(f).name, "avx512") << "an unknown family";
+  for (const std::uint32_t family : {0x19u, 0x1Au}) {
+    f.family = family;
+    EXPECT_EQ(best_table(f).name, "avx512bf16");
+  }
+  f.avx512_bf16 = false;
+  EXPECT_EQ(best_table(f).name, "avx512");
+}
+#endif
+
+TEST(Dispatch, ListsPlainestFirstAndBestLast) {
+  const auto available = available_kernels();
+  ASSERT_FALSE(available.empty());
+  EXPECT_EQ(available.front()->name, "scalar");
+  EXPECT_EQ(available.back(), &best_kernels());
+  for (const KernelTable* table : available) {
+    EXPECT_THAT(built_kernels(), Contains(table->name));
+    EXPECT_EQ(&kernels_named(table->name), table);
+    EXPECT_EQ(std::ranges::count(available, table), 1);
+  }
+}
+
+TEST(Dispatch, RefusesAnUnknownNameWithTheListOfKnownOnes) {
+  for (const std::string name : {"", "avx", "AVX2", "a\nb"}) {
+    try {
+      static_cast<void>(kernels_named(name));
+      ADD_FAILURE() << "accepted '" << name << "'";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage);
+      for (const std::string_view built : built_kernels()) {
+        EXPECT_THAT(error.what(), HasSubstr(std::string(built)));
+      }
+      EXPECT_THAT(error.what(), testing::Not(HasSubstr("\n")));
+    }
+  }
+}
+
+TEST(Dispatch, RefusesTablesThatThisProcessorLacksWithTheListOfUsableOnes) {
+  const auto available = available_kernels();
+  for (const std::string_view name : built_kernels()) {
+    if (std::ranges::any_of(available, [&](const KernelTable* table) { return table->name == name; }))
+      continue;
+    try {
+      static_cast<void>(kernels_named(name));
+      ADD_FAILURE() << "gave " << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+      EXPECT_THAT(error.what(), HasSubstr(std::string(name)));
+      EXPECT_THAT(error.what(), HasSubstr("scalar"));
+    }
+  }
+}
+
+TEST(Dispatch, NamesFeaturesThatExplainTheAvailableTables) {
+  const auto available = available_kernels();
+  const auto features = cpu_features();
+  const bool has_avx2_table =
+      std::ranges::any_of(available, [](const KernelTable* table) { return table->name == "avx2"; });
+  EXPECT_EQ(has_avx2_table, std::ranges::count(features, "avx2") + std::ranges::count(features, "fma") +
+                                    std::ranges::count(features, "f16c") ==
+                                3);
+}
+
+}  // namespace
+}  // namespace qgen
