@@ -8,10 +8,11 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "qgen/base/error.h"
-#include "support/temp_dir.h"
+#include "support/files.h"
 
 namespace qgen {
 namespace {
@@ -32,27 +33,33 @@ std::string refusal(const std::filesystem::path& path) {
 
 class MappedFileTest : public ::testing::Test {
  protected:
-  test::TempDir dir_;
+  /// A new file of that content.
+  std::filesystem::path file(const std::string& name, std::string_view content) const {
+    test::write_file(dir_.path() / name, content);
+    return dir_.path() / name;
+  }
+
+  test::TempFolder dir_;
 };
 
 TEST_F(MappedFileTest, GivesEveryByte) {
   std::string content = "first\n";
   content += std::string(10000, '\0');
   content += "last";
-  const MappedFile file(dir_.file("data", content));
-  EXPECT_EQ(as_text(file.bytes()), content);
+  const MappedFile mapped(file("data", content));
+  EXPECT_EQ(as_text(mapped.bytes()), content);
 }
 
 TEST_F(MappedFileTest, AnEmptyFileGivesEmptyBytes) {
-  const MappedFile file(dir_.file("empty", ""));
-  EXPECT_TRUE(file.bytes().empty());
+  const MappedFile mapped(file("empty", ""));
+  EXPECT_TRUE(mapped.bytes().empty());
 }
 
 TEST_F(MappedFileTest, BytesOutliveTheName) {
-  const std::filesystem::path path = dir_.file("data", "still here");
-  const MappedFile file(path);
+  const std::filesystem::path path = file("data", "still here");
+  const MappedFile mapped(path);
   std::filesystem::remove(path);
-  EXPECT_EQ(as_text(file.bytes()), "still here");
+  EXPECT_EQ(as_text(mapped.bytes()), "still here");
 }
 
 TEST_F(MappedFileTest, AMissingFileIsNamedWithTheReason) {
@@ -77,7 +84,7 @@ TEST_F(MappedFileTest, ADeviceIsRefused) {
 
 TEST_F(MappedFileTest, AFileWithoutReadPermissionIsRefused) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
-  const std::filesystem::path path = dir_.file("secret", "x");
+  const std::filesystem::path path = file("secret", "x");
   std::filesystem::permissions(path, std::filesystem::perms::none);
   EXPECT_THAT(refusal(path), HasSubstr("Permission denied"));
 }
@@ -89,13 +96,13 @@ TEST_F(MappedFileTest, ControlBytesInTheNameAreEscapedInTheMessage) {
 }
 
 TEST_F(MappedFileTest, MovingHandsTheMappingOver) {
-  MappedFile first(dir_.file("first", "one"));
+  MappedFile first(file("first", "one"));
   const std::byte* memory = first.bytes().data();
   MappedFile second(std::move(first));
   EXPECT_EQ(second.bytes().data(), memory);
   EXPECT_TRUE(first.bytes().empty());  // NOLINT(bugprone-use-after-move): a moved-from file is an empty one
 
-  MappedFile third(dir_.file("third", "three"));
+  MappedFile third(file("third", "three"));
   third = std::move(second);
   EXPECT_EQ(as_text(third.bytes()), "one");
 }
