@@ -1,7 +1,5 @@
 #include "weights/shard_index.h"
 
-#include <algorithm>
-
 #include "qgen/base/error.h"
 #include "qgen/base/json.h"
 #include "qgen/base/utf8.h"
@@ -37,11 +35,8 @@ ShardIndex parse_shard_index(std::string_view json, const std::string& source) {
                        (shard == nullptr ? "no string" : '"' + escape_control(*shard) + '"') + " found");
     }
     index.tensor_shards.emplace_back(tensor, *shard);
-    index.shards.push_back(*shard);
+    index.shards.insert(*shard);
   }
-  std::ranges::sort(index.shards);
-  const auto repeated = std::ranges::unique(index.shards);
-  index.shards.erase(repeated.begin(), repeated.end());
   return index;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,7 +10,7 @@ namespace qgen {
 
 /// model.safetensors.index.json.
 struct ShardIndex {
-  std::vector<std::string> shards;                                 ///< file names, sorted, each once
+  std::set<std::string> shards;                                    ///< file names
   std::vector<std::pair<std::string, std::string>> tensor_shards;  ///< tensor and the shard that has it
 };
 

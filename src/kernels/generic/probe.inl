@@ -30,7 +30,8 @@ double probe_products(std::int64_t rounds, double operations) {
   const volatile float small = 0x1p-20f;
   volatile float sink;
   const V w = set(small), x = set(small);
-  V sums[kProbeSums] = {};
+  V sums[kProbeSums];
+  for (V& sum : sums) sum = set(small);
   for (std::int64_t i = 0; i < rounds; ++i) {
     QGEN_UNROLL
     for (int j = 0; j < kProbeSums; ++j) sums[j] = P::multiply_add(w, x, sums[j]);

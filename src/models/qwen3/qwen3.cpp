@@ -68,7 +68,9 @@ class Qwen3Architecture final : public Architecture {
         decoder_shape(config, checkpoint.find(prefix + "layers.0.self_attn.q_proj.weight"));
     const auto& [L, D, H, K, d, F, V, context] = shape.dims;
 
-    Plan plan{.dims = shape.dims, .rope = make_rope(config, d), .norm_eps = shape.norm_eps};
+    Plan plan;
+    plan.dims = shape.dims;
+    plan.norm_eps = shape.norm_eps;
     WeightBinder w(checkpoint, plan, prefix);
     const WeightId embed = w("embed_tokens.weight", {V, D});
     plan.stages.emplace_back(EmbedStage{.table = embed});
@@ -81,6 +83,7 @@ class Qwen3Architecture final : public Architecture {
     const WeightId norm = w("norm.weight", {D});
     const WeightId head = tied ? embed : WeightBinder(checkpoint, plan, "")("lm_head.weight", {V, D});
     plan.stages.emplace_back(NormHeadStage{.norm = norm, .head = head});
+    plan.rope = make_rope(config, d);  // after the weights have borne out the size of a head
     check_plan(plan);
     return plan;
   }

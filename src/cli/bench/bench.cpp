@@ -1,0 +1,174 @@
+#include "cli/bench/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <optional>
+
+#include "cli/bench/measure.h"
+#include "cli/bench/row.h"
+#include "cli/io/format.h"
+#include "cli/io/input.h"
+#include "cli/io/messages.h"
+#include "cli/io/signals.h"
+#include "cli/run/model.h"
+#include "qgen/base/error.h"
+#include "qgen/device/cpu_info.h"
+
+namespace qgen::cli {
+namespace {
+
+constexpr std::array kAllModes{Mode::naive, Mode::cache, Mode::fused, Mode::all};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Sizes as asked for, the default ones made to fit the context.
+BenchPlan make_plan(const BenchOptions& options, std::int64_t context) {
+  BenchPlan plan;
+  plan.fixed_prompt = options.prompt_tokens.has_value();
+  plan.fixed_new = options.new_tokens.has_value();
+  if (!options.depths.empty()) plan.depths = options.depths;
+  plan.repetitions = options.repetitions;
+  const std::int64_t deepest = std::max<std::int64_t>(std::ranges::max(plan.depths), 1);
+  plan.prompt_tokens = options.prompt_tokens.value_or(std::min(plan.prompt_tokens, context - 1));
+  plan.new_tokens =
+      options.new_tokens.value_or(std::clamp<std::int64_t>(context - deepest - 1, 0, plan.new_tokens));
+  const std::int64_t longest = std::max(plan.prompt_tokens + 1, deepest + plan.new_tokens + 1);
+  if (longest > context) {
+    throw Error(ErrorKind::usage, "--bench: these sizes need a context of " + std::to_string(longest) +
+                                      ", the model has " + std::to_string(context));
+  }
+  return plan;
+}
+
+/// Runs all tests of all modes; stops early, with what there is, when the user interrupts.
+class Bench {
+ public:
+  Bench(const RunOptions& options, Messages& messages) : options_(options), messages_(messages) {}
+
+  BenchReport run() {
+    report_.model = model_name(options_.model);
+    const std::vector<Mode> modes =
+        options_.modes.empty() ? std::vector<Mode>(kAllModes.begin(), kAllModes.end()) : options_.modes;
+    for (const Mode mode : modes) {
+      if (interrupted()) break;
+      load(mode);
+      run_mode(mode);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  /// Modes with the same kernels share an engine.
+  void load(Mode mode) {
+    const std::string kernels = kernels_of(mode, options_.model.kernels);
+    if (engine_ && kernels == kernels_) return;
+    engine_.reset();
+    const auto start = std::chrono::steady_clock::now();
+    engine_ = load_engine(options_.model, mode, messages_);
+    load_s_ = seconds_since(start);
+    kernels_ = kernels;
+    report_.parameters = engine_->parameters();
+    measure_machine();
+  }
+
+  /// Once, and only where the processor does the work.
+  void measure_machine() {
+    const Executor& executor = engine_->executor();
+    if (limits_ || !executor.description().starts_with("cpu")) return;
+    messages_.progress("measuring the machine ...");
+    limits_ = measure_cpu(executor.threads(), options_.model.kernels);
+    messages_.clear_progress();
+    report_.read_bytes_per_second = limits_->read_bytes_per_second;
+    report_.peak_ops_per_second = limits_->f32_ops_per_second;
+    // Weights of 16 bits may be multiplied in bf16, where the processor can.
+    const bool small_weights = engine_->weight_bytes() < 3 * engine_->parameters();
+    if (small_weights && limits_->bf16_ops_per_second) {
+      report_.peak_ops_per_second = std::max(report_.peak_ops_per_second, *limits_->bf16_ops_per_second);
+    }
+  }
+
+  void run_mode(Mode mode) {
+    SamplingChoice choice = options_.sampling;
+    if (!choice.seed) choice.seed = 1;
+    const BenchPlan plan = make_plan(options_.bench, engine_->context());
+    BenchRunner runner(*engine_, mode, resolve_sampling(choice, engine_->generation_config()), plan);
+    const std::string name(kModeWords[static_cast<std::size_t>(mode)]);
+    messages_.progress("mode " + name + ": prefill ...");
+    add(runner.prefill());
+    for (const std::int64_t depth : plan.depths) {
+      if (interrupted()) break;
+      messages_.progress("mode " + name + ": decode at depth " + std::to_string(depth) + " ...");
+      add(runner.decode(depth));
+    }
+    messages_.clear_progress();
+  }
+
+  void add(std::optional<BenchRow> row) {
+    if (!row) return;
+    const Executor& executor = engine_->executor();
+    row->n_threads = executor.threads();
+    row->model_type = engine_->config().model_type;
+    row->model_size = engine_->weight_bytes();
+    row->device = executor.description();
+    row->load_s = load_s_;
+    const double speed = median(row->samples_ts);
+    if (row->n_prompt > 0) {
+      const double ops = 2 * static_cast<double>(engine_->layer_parameters()) * speed;
+      row->gflops = ops / 1e9;
+      if (report_.peak_ops_per_second > 0) row->compute_percent = 100 * ops / report_.peak_ops_per_second;
+    } else if (row->mode == "cache" || row->mode == "all") {
+      const std::int64_t positions = row->n_depth + row->n_gen / 2;
+      row->bytes_per_token =
+          executor.weight_bytes_per_token() + executor.cache_bytes_per_position() * positions;
+      const double bytes = static_cast<double>(*row->bytes_per_token) * speed;
+      row->read_gb_s = bytes / 1e9;
+      if (report_.read_bytes_per_second > 0)
+        row->bandwidth_percent = 100 * bytes / report_.read_bytes_per_second;
+    }
+    report_.rows.push_back(std::move(*row));
+  }
+
+  const RunOptions& options_;
+  Messages& messages_;
+  BenchReport report_;
+  std::optional<Engine> engine_;
+  std::string kernels_;
+  double load_s_ = 0;
+  std::optional<CpuLimits> limits_;
+};
+
+void write_plot(const std::string& path, const std::string& picture) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << picture;
+  file.close();
+  if (!file) throw Error(ErrorKind::output, "cannot write " + path);
+}
+
+}  // namespace
+
+ExitCode run_bench(const RunOptions& options, Output& output) {
+  handle_signals(OnInterrupt::finish_gracefully);
+  Messages messages(options.show.verbosity());
+  const BenchOptions& bench = options.bench;
+  // Read first: a wrong path should not cost minutes.
+  std::string old_report;
+  if (!bench.compare_with.empty()) old_report = read_file(bench.compare_with).value_or("");
+
+  const BenchReport report = Bench(options, messages).run();
+  output.write(format_report(report, bench.format));
+  if (!bench.compare_with.empty() && !interrupted()) {
+    for (const std::string& line : compare_reports(old_report, bench.compare_with, report)) {
+      // The other formats are read by programs, which would stumble over it.
+      bench.format == "md" ? void(output.write(line + "\n")) : messages.note(line);
+    }
+  }
+  const ExitCode written = output.finish();
+  if (written != ExitCode::finished) return written;
+  if (!bench.plot.empty()) write_plot(bench.plot, plot_report(report));
+  return interrupted() ? ExitCode::interrupted : ExitCode::finished;
+}
+
+}  // namespace qgen::cli

@@ -1,0 +1,46 @@
+#include "cli/io/signals.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/exit_code.h"
+
+namespace qgen::cli {
+namespace {
+
+// A signal handler has no other way to leave word.
+std::atomic<bool> interrupt_flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not take a lock");
+
+void exit_at_once(int /*signal*/) {
+  ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+void note_interrupt(int signal) {
+  if (interrupt_flag.exchange(true)) exit_at_once(signal);
+}
+
+void set_handler(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;  // no SA_RESTART: a blocking read must notice
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void handle_signals(OnInterrupt mode) {
+  set_handler(SIGPIPE, SIG_IGN);
+  set_handler(SIGXFSZ, SIG_IGN);
+  const auto handler = mode == OnInterrupt::exit_at_once ? exit_at_once : note_interrupt;
+  set_handler(SIGINT, handler);
+  set_handler(SIGTERM, handler);
+}
+
+const std::atomic<bool>& interrupted() noexcept {
+  return interrupt_flag;
+}
+
+}  // namespace qgen::cli

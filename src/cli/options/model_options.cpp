@@ -1,0 +1,71 @@
+#include "cli/options/model_options.h"
+
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "cli/options/option_set.h"
+#include "cli/options/values.h"
+#include "qgen/base/error.h"
+
+namespace qgen::cli {
+namespace {
+
+constexpr std::int64_t kMaxThreads = 512;
+constexpr std::int64_t kMaxContext = std::numeric_limits<std::int32_t>::max();
+
+/// Accepts `word` of a list whose later members are known but not part of this build.
+std::string read_built(const Given& given, std::span<const std::string_view> words, std::size_t built) {
+  const std::string word = read_choice(given, words);
+  for (const std::string_view later : words.subspan(built)) {
+    if (word == later) throw Error(ErrorKind::unsupported, given.name + " " + word + " is not available yet");
+  }
+  return word;
+}
+
+void check_weights(const Given& given) {
+  constexpr std::array<std::string_view, 4> kWords{"auto", "bf16", "q8", "q4"};
+  static_cast<void>(read_built(given, kWords, 1));
+}
+
+void check_lookup(const Given& given) {
+  if (given.value == "off") return;
+  static_cast<void>(read_integer(given, 1, 64));
+  throw Error(ErrorKind::unsupported, given.name + " " + given.value + " is not available yet, only off");
+}
+
+}  // namespace
+
+void declare_model(OptionSet& set, ModelOptions& options) {
+  set.value("-m,--model", "FOLDER", "Model folder in Hugging Face format (default: the small built-in model)",
+            [&options](const Given& given) {
+              if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
+              options.path = given.value;
+            });
+}
+
+void declare_processor(OptionSet& set, ModelOptions& options) {
+  set.value("-t,--threads", "N", "Threads (default: physical cores within affinity and container quota)",
+            [&options](const Given& given) { options.threads = read_integer(given, 1, kMaxThreads); });
+  set.value("--kernels", "NAME", "Force a kernel table: scalar, avx2, avx512, ... (qgen doctor lists them)",
+            [&options](const Given& given) { options.kernels = given.value; });
+}
+
+void declare_execution(OptionSet& set, ModelOptions& options) {
+  set.value("-c,--ctx-size", "N",
+            "Context: most tokens of prompt and reply together (default: the "
+            "model's maximum). Memory grows as the context fills; a smaller "
+            "context is the way to bound it",
+            [&options](const Given& given) { options.context = read_integer(given, 0, kMaxContext); });
+  set.value("--kv", "TYPE", "Numbers in the cache: auto, f32, f16, bf16 (16 bits halve its memory)",
+            [&options](const Given& given) {
+              constexpr std::array<std::string_view, 5> kWords{"auto", "f32", "f16", "bf16", "q8"};
+              options.kv = read_built(given, kWords, 4);
+            });
+  set.value("--weights", "TYPE", "How weights are held: auto (as the file has them)", check_weights);
+  set.value("--device", "NAME", "auto, cpu, cuda or reference (slow, double precision)",
+            [&options](const Given& given) { options.device = given.value; });
+  set.value("--lookup", "off", "Speculation from the text itself: off", check_lookup);
+}
+
+}  // namespace qgen::cli

@@ -1,0 +1,90 @@
+#include "cli/run/model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/builtin/builtin.h"
+#include "cli/io/format.h"
+#include "qgen/base/error.h"
+#include "qgen/base/utf8.h"
+
+namespace qgen::cli {
+namespace {
+
+/// A model is a folder for now; other things that people have get an answer that helps.
+std::filesystem::path model_folder(const std::string& path) {
+  const std::filesystem::path folder(path);
+  std::error_code problem;
+  const auto status = std::filesystem::status(folder, problem);
+  const std::string shown = escape_control(path);
+  if (problem) throw Error(ErrorKind::file, "cannot read model " + shown + ": " + problem.message());
+  if (std::filesystem::is_directory(status)) return folder;
+  const std::string kind = folder.extension().string();
+  if (kind == ".safetensors") {
+    throw Error(
+        ErrorKind::unsupported,
+        shown + ": expected a model folder; give the folder that holds this file, with its config.json");
+  }
+  if (kind == ".gguf" || kind == ".pt" || kind == ".pth" || kind == ".bin") {
+    throw Error(ErrorKind::unsupported,
+                shown + ": " + escape_control(kind.substr(1)) +
+                    " files cannot be read yet; give a folder in Hugging Face format");
+  }
+  throw Error(ErrorKind::file, shown + ": expected a model folder, found a file");
+}
+
+void describe(const Engine& engine, Messages& messages) {
+  const Executor& executor = engine.executor();
+  messages.detail("model " + engine.config().model_type + ", " + std::to_string(engine.parameters()) +
+                  " parameters, vocabulary " + std::to_string(engine.vocab()) + ", context " +
+                  std::to_string(engine.context()));
+  messages.detail("device " + executor.description() + ", threads " + std::to_string(executor.threads()));
+  const std::int64_t per_position = executor.cache_bytes_per_position();
+  messages.detail("memory: weights " + human_bytes(engine.weight_bytes()) + ", cache " +
+                  human_bytes(per_position) + " per token as it fills, " +
+                  human_bytes(per_position * engine.context()) + " for the whole context (-c bounds it)");
+}
+
+}  // namespace
+
+Mode mode_named(std::string_view word) noexcept {
+  return static_cast<Mode>(std::ranges::find(kModeWords, word) - kModeWords.begin());
+}
+
+std::string kernels_of(Mode mode, const std::string& forced) {
+  if (!forced.empty()) return forced;
+  return mode == Mode::naive || mode == Mode::cache ? "scalar" : "";
+}
+
+std::string model_name(const ModelOptions& options) {
+  if (options.path.empty()) return std::string(builtin_model().name) + " (built in)";
+  const std::filesystem::path folder = std::filesystem::path(options.path).lexically_normal();
+  const std::filesystem::path name =
+      folder.has_filename() ? folder.filename() : folder.parent_path().filename();
+  return escape_control(name.empty() ? options.path : name.string());
+}
+
+Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
+  EngineOptions engine_options;
+  engine_options.device = options.device;
+  engine_options.device_options.threads = static_cast<int>(options.threads);
+  engine_options.device_options.kernels = kernels_of(mode, options.kernels);
+  engine_options.device_options.kv = options.kv;
+  engine_options.context = options.context;
+  messages.progress("loading " + model_name(options) + " ...");
+  Engine engine = options.path.empty()
+                      ? Engine::from_embedded(builtin_model(), engine_options, messages.log())
+                      : Engine::from_folder(model_folder(options.path), engine_options, messages.log());
+  messages.clear_progress();
+  describe(engine, messages);
+  return engine;
+}
+
+Tokenizer load_tokenizer(const ModelOptions& options) {
+  if (!options.path.empty()) return Tokenizer::from_folder(model_folder(options.path));
+  const EmbeddedModel& model = builtin_model();
+  return Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config), model.name);
+}
+
+}  // namespace qgen::cli

@@ -1,0 +1,132 @@
+#include "cli/run/run.h"
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "cli/io/messages.h"
+#include "cli/io/signals.h"
+#include "cli/run/model.h"
+#include "cli/run/reply.h"
+#include "qgen/base/error.h"
+#include "qgen/sample/sampler.h"
+
+namespace qgen::cli {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: qgen [-m FOLDER] [-p TEXT] [-f FILE] [options] [TEXT], or pipe a text in (qgen --help tells "
+    "more)";
+
+/// Ids of the prompt. A start token that the text already spells is not doubled.
+std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const std::string& text, bool parse_special) {
+  std::vector<TokenId> ids = tokenizer.encode(text, {.parse_special = parse_special, .add_bos = true});
+  const std::optional<TokenId> start = tokenizer.bos();
+  if (start && ids.size() >= 2 && ids[0] == *start && ids[1] == *start) ids.erase(ids.begin());
+  return ids;
+}
+
+/// Makes the prompt fit as --overflow says; false where it is refused.
+bool fit_prompt(std::vector<TokenId>& prompt, const Engine& engine, const LengthOptions& length,
+                const Messages& messages) {
+  const auto count = static_cast<std::int64_t>(prompt.size());
+  if (count < engine.context()) return true;
+  if (length.overflow == Overflow::error) {
+    messages.error("the prompt has " + std::to_string(count) + " tokens, the context holds " +
+                   std::to_string(engine.context()) +
+                   " and the reply needs one at least: shorten it or choose with --overflow what to drop");
+    return false;
+  }
+  const FitLimits limits{engine.context(), length.max_tokens.value_or(-1), engine.tokenizer().bos()};
+  messages.warning(drop_overflow(prompt, length.overflow, limits));
+  return true;
+}
+
+GenerateOptions generate_options(const RunOptions& options) {
+  GenerateOptions result;
+  result.max_tokens = options.length.max_tokens.value_or(-1);
+  result.stop = options.length.stop;
+  result.ignore_end = options.length.ignore_end;
+  result.context_full = options.length.context_full;
+  result.keep = options.length.keep;
+  result.logprobs = static_cast<int>(options.show.logprobs);
+  return result;
+}
+
+void tell_about_model(const RunOptions& options, const Engine& engine, const Messages& messages) {
+  if (options.model.path.empty() && messages.is_terminal()) {
+    messages.note("this is the built-in demonstration model; -m FOLDER takes a real one");
+  }
+  if (!engine.tokenizer().chat_template().empty() && !options.raw) {
+    messages.detail("the model has a chat template; it is not applied, the prompt is continued as it is");
+  }
+}
+
+void tell_about_end(const RunOptions& options, const GenerateResult& result, const RunFacts& facts,
+                    const Messages& messages) {
+  if (result.stop == StopReason::error) messages.error("cannot go on: " + result.problem);
+  if (result.stop == StopReason::length && options.length.fail_on_length) {
+    messages.warning("the text is cut short after " + std::to_string(result.tokens.size()) + " tokens");
+  }
+  if (result.stop == StopReason::context) messages.warning("the context is full, the text is cut short");
+  if (options.show.stats || messages.is_verbose() || result.stop == StopReason::interrupted) {
+    messages.note(stats_line(result, facts));
+  }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+ExitCode run_prompt(const RunOptions& options, Output& output) {
+  handle_signals(OnInterrupt::finish_gracefully);
+  Messages messages(options.show.verbosity());
+  const Prompt text = assemble_prompt(options.prompt, messages);
+  if (text.interrupted) return ExitCode::interrupted;
+  if (!text.given) throw Error(ErrorKind::usage, "there is no prompt; " + std::string(kUsage));
+
+  const auto start = std::chrono::steady_clock::now();
+  const Mode mode = options.modes.empty() ? Mode::all : options.modes.front();
+  const Engine engine = load_engine(options.model, mode, messages);
+  RunFacts facts;
+  facts.load_s = seconds_since(start);
+  tell_about_model(options, engine, messages);
+
+  std::vector<TokenId> prompt = encode_prompt(engine.tokenizer(), text.text, options.parse_special);
+  if (prompt.empty()) {
+    throw Error(ErrorKind::usage,
+                "the prompt is empty and the model has no start token to begin with; " + std::string(kUsage));
+  }
+  if (!fit_prompt(prompt, engine, options.length, messages)) return ExitCode::cut_short;
+
+  const SamplingOptions sampling = resolve_sampling(options.sampling, engine.generation_config());
+  facts.seed = sampling.seed;
+  facts.prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  if (options.show.echo) facts.prompt = text.text;
+  Sampler sampler(sampling);
+  Session session = engine.new_session(recomputes(mode));
+  const auto writer =
+      make_reply_writer(options.show.format(), output, engine.tokenizer(), options.show.logprobs >= 0);
+
+  GenerateHooks hooks;
+  hooks.cancel = &interrupted();
+  hooks.progress = [&](std::int64_t done, std::int64_t total) {
+    messages.progress("prompt " + std::to_string(done) + " of " + std::to_string(total) + " tokens");
+  };
+  hooks.sink = [&](const TokenEvent& event) {
+    messages.clear_progress();
+    return writer->token(event);
+  };
+  writer->begin(facts);
+  const GenerateResult result = generate(session, engine, sampler, prompt, generate_options(options), hooks);
+  messages.clear_progress();
+  writer->end(result, facts);
+  const ExitCode written = output.finish();
+  if (written != ExitCode::finished) return written;
+  tell_about_end(options, result, facts, messages);
+  return exit_code(result.stop, options.length.fail_on_length);
+}
+
+}  // namespace qgen::cli

@@ -1,0 +1,174 @@
+// Models that cannot be used: one line, the right status, nothing on stdout.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "cli/command.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define QGEN_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define QGEN_SANITIZED
+#endif
+#endif
+
+namespace qgen::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+void expect_error(const Result& result, int status) {
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  EXPECT_TRUE(result.err.starts_with("qgen: ")) << result.err;
+}
+
+class Errors : public ::testing::Test {
+ protected:
+  [[nodiscard]] Result run_model() const { return qgen({"-m", model_.path(), "-p", "a"}); }
+  void damage(const std::string& name, const std::function<void(std::string&)>& change) const {
+    std::string bytes = read_file(model_.file(name));
+    change(bytes);
+    write_file(model_.file(name), bytes);
+  }
+
+  ModelFolder model_{short_story()};
+  TempFolder folder_;
+};
+
+TEST_F(Errors, MissingModelNamesPathAndReason) {
+  const Result result = qgen({"-m", "/nowhere/model", "-p", "a"});
+  expect_error(result, 5);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("/nowhere/model"), HasSubstr("No such file")));
+}
+
+TEST_F(Errors, FilesInsteadOfFoldersGetHelp) {
+  for (const auto& [name, says] :
+       std::vector<std::pair<std::string, std::string>>{{"model.gguf", "gguf"},
+                                                        {"ckpt.pt", "pt"},
+                                                        {"model.safetensors", "folder that holds"},
+                                                        {"x", "folder"}}) {
+    const std::string path = (folder_.path() / name).string();
+    write_file(path, "x");
+    const Result result = qgen({"-m", path, "-p", "a"});
+    expect_error(result, 5);
+    EXPECT_THAT(result.err, HasSubstr(says));
+  }
+}
+
+TEST_F(Errors, EmptyFolder) {
+  expect_error(qgen({"-m", folder_.path().string(), "-p", "a"}), 5);
+}
+
+TEST_F(Errors, MissingFilesAreNamed) {
+  for (const std::string name : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    const ModelFolder model{short_story()};
+    std::filesystem::remove(model.file(name));
+    const Result result = qgen({"-m", model.path(), "-p", "a"});
+    expect_error(result, 5);
+  }
+}
+
+TEST_F(Errors, TruncatedWeights) {
+  damage("model.safetensors", [](std::string& bytes) { bytes.resize(bytes.size() - 2); });
+  const Result result = run_model();
+  expect_error(result, 5);
+  EXPECT_THAT(result.err, HasSubstr("model.safetensors"));
+}
+
+TEST_F(Errors, UnknownArchitectureIsNamed) {
+  damage("config.json", [](std::string& text) { text.replace(text.find("\"qwen3\""), 7, "\"mamba\""); });
+  const Result result = run_model();
+  expect_error(result, 5);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("mamba"), HasSubstr("qwen3")));
+}
+
+TEST_F(Errors, AbsurdConfigValue) {
+  damage("config.json", [](std::string& text) {
+    text.replace(text.find("\"num_hidden_layers\":1"), 21, "\"num_hidden_layers\":0");
+  });
+  expect_error(run_model(), 5);
+}
+
+TEST_F(Errors, SamplingValuesOfTheModelAreChecked) {
+  write_file(model_.file("generation_config.json"), R"({"top_p": 7})");
+  const Result result = run_model();
+  expect_error(result, 5);
+  EXPECT_THAT(result.err, HasSubstr("top_p"));
+}
+
+TEST_F(Errors, ControlCharactersOfFilesNeverReachTheTerminal) {
+  damage("model.safetensors", [](std::string& bytes) {
+    const std::string name = "model.norm.weight";
+    bytes.replace(bytes.find(name), name.size(), "\\u001b]8;;x\\u0007zz");
+  });
+  const Result result = run_model();
+  expect_error(result, 5);
+  EXPECT_THAT(result.err, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
+
+  damage("config.json", [](std::string& text) { text.replace(text.find("\"qwen3\""), 7, "\"\\u001b[2J\""); });
+  const Result config = run_model();
+  expect_error(config, 5);
+  EXPECT_THAT(config.err, AllOf(Not(HasSubstr("\x1b")), HasSubstr("[2J")));
+
+  const Result path = qgen({"-m", "/nowhere/\x1b[2J\n", "-p", "a"});
+  expect_error(path, 5);
+  EXPECT_THAT(path.err, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Errors, NonFiniteLogitsStopTheText) {
+  ScriptedModel model;
+  model.chain("abN");
+  model.not_finite = true;
+  const ModelFolder folder(model);
+  for (const std::string temperature : {"0", "0.7"}) {
+    const Result result = qgen({"-m", folder.path(), "-p", "a", "--temp", temperature});
+    EXPECT_EQ(result.status, 5);
+    EXPECT_EQ(result.out, "bN");
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("logit"), HasSubstr("position")));
+    expect_error(qgen({"-m", folder.path(), "-p", "N", "--temp", temperature}), 5);
+  }
+}
+
+TEST_F(Errors, NonFiniteLogitsAreAnErrorInJson) {
+  ScriptedModel model;
+  model.chain("abN");
+  model.not_finite = true;
+  const ModelFolder folder(model);
+  const Result result = qgen({"-m", folder.path(), "-p", "a", "--json"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_EQ(json_of(result)["stop"], "error");
+  EXPECT_EQ(json_of(result)["text"], "bN");
+}
+
+TEST_F(Errors, DevicesThatAreNotBuilt) {
+  expect_error(qgen({"x", "--device", "cuda"}), 7);
+}
+
+TEST_F(Errors, NotEnoughMemory) {
+#ifdef QGEN_SANITIZED
+  GTEST_SKIP() << "sanitizers need an address space without limits";
+#else
+  const std::filesystem::path huge = folder_.path() / "huge";
+  write_file(huge, "");
+  std::filesystem::resize_file(huge, std::uintmax_t{1} << 31);
+  Launch launch = test::launch({"-f", huge.string()});
+  launch.address_space = std::size_t{400} << 20;
+  expect_error(run(kQgen, launch), 6);
+
+  const ModelFolder model{short_story()};
+  launch = test::launch({"-m", model.path(), "-p", "a"});
+  std::filesystem::resize_file(model.file("tokenizer.json"), std::uintmax_t{1} << 31);
+  launch.address_space = std::size_t{100} << 20;
+  expect_error(run(kQgen, launch), 6);
+#endif
+}
+
+}  // namespace
+}  // namespace qgen::test
