@@ -7,8 +7,8 @@
 
 #include "qgen/weights/checkpoint.h"
 #include "support/error_of.h"
+#include "support/files.h"
 #include "support/safetensors_bytes.h"
-#include "support/temp_folder.h"
 
 namespace qgen {
 namespace {
@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 using test::error_of;
 using test::SafetensorsWriter;
 using test::TempFolder;
+using test::write_file;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -37,11 +38,12 @@ std::string refusal(const fs::path& folder) {
 class Shards : public ::testing::Test {
  protected:
   Shards() {
-    folder_.write("s1.safetensors", file_with({"a"}));
-    folder_.write("s2.safetensors", file_with({"b"}));
+    write_file(folder_.path() / "s1.safetensors", file_with({"a"}));
+    write_file(folder_.path() / "s2.safetensors", file_with({"b"}));
   }
   void index(const std::string& weight_map) {
-    folder_.write(kIndexName, R"({"metadata":{"total_size":48},"weight_map":)" + weight_map + "}");
+    write_file(folder_.path() / kIndexName,
+               R"({"metadata":{"total_size":48},"weight_map":)" + weight_map + "}");
   }
   [[nodiscard]] std::string message() const { return refusal(folder_.path()); }
 
@@ -50,7 +52,7 @@ class Shards : public ::testing::Test {
 
 TEST(CheckpointFolder, ReadsTheSingleFileAndKeepsItMapped) {
   TempFolder folder;
-  folder.write("model.safetensors", file_with({"a", "b"}));
+  write_file(folder.path() / "model.safetensors", file_with({"a", "b"}));
   Checkpoint checkpoint = Checkpoint::from_folder(folder.path());
   const Checkpoint moved = std::move(checkpoint);
   EXPECT_EQ(moved.require("b", {2, 3}).row(1)[0], std::byte{0});
@@ -59,8 +61,8 @@ TEST(CheckpointFolder, ReadsTheSingleFileAndKeepsItMapped) {
 
 TEST(CheckpointFolder, PrefersTheSingleFileToAnIndex) {
   TempFolder folder;
-  folder.write("model.safetensors", file_with({"a"}));
-  folder.write(kIndexName, "not even JSON");
+  write_file(folder.path() / "model.safetensors", file_with({"a"}));
+  write_file(folder.path() / kIndexName, "not even JSON");
   EXPECT_EQ(Checkpoint::from_folder(folder.path()).tensors().size(), 1u);
 }
 
@@ -68,7 +70,7 @@ TEST(CheckpointFolder, NamesPathAndReasonWhereThereIsNothingToRead) {
   TempFolder folder;
   EXPECT_THAT(refusal(folder.path() / "absent"),
               AllOf(HasSubstr("absent"), HasSubstr("No such file or directory")));
-  folder.write("file", "x");
+  write_file(folder.path() / "file", "x");
   EXPECT_THAT(refusal(folder.path() / "file"),
               AllOf(HasSubstr("/file"), HasSubstr("a model folder was expected")));
   EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("model.safetensors"), HasSubstr(kIndexName)));
@@ -79,16 +81,16 @@ TEST(CheckpointFolder, NamesPathAndReasonWhereThereIsNothingToRead) {
 TEST(CheckpointFolder, NamesAFileThatMayNotBeRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   TempFolder folder;
-  folder.write("model.safetensors", file_with({"a"}));
+  write_file(folder.path() / "model.safetensors", file_with({"a"}));
   fs::permissions(folder.path() / "model.safetensors", fs::perms::none);
   EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("model.safetensors"), HasSubstr("Permission denied")));
 }
 
 TEST(CheckpointFolder, NamesWeightsInFormsThatAreNotRead) {
   TempFolder folder;
-  folder.write("pytorch_model.bin", "x");
-  folder.write("a\x1b[2J.gguf", "x");
-  folder.write("notes.txt", "x");
+  write_file(folder.path() / "pytorch_model.bin", "x");
+  write_file(folder.path() / "a\x1b[2J.gguf", "x");
+  write_file(folder.path() / "notes.txt", "x");
   EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("not supported: a\\x1B[2J.gguf, pytorch_model.bin"),
                                             Not(HasSubstr("notes.txt"))));
 }
@@ -96,7 +98,7 @@ TEST(CheckpointFolder, NamesWeightsInFormsThatAreNotRead) {
 TEST(CheckpointFolder, RefusesAHeaderOverTheCapByBothNumbers) {
   TempFolder folder;
   constexpr std::uint64_t kLength = 126'000'000;
-  folder.write("model.safetensors", test::length_prefix(kLength));
+  write_file(folder.path() / "model.safetensors", test::length_prefix(kLength));
   fs::resize_file(folder.path() / "model.safetensors", 8 + kLength);
   EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("126000000"), HasSubstr("100000000")));
 }
@@ -109,7 +111,7 @@ TEST_F(Shards, AreReadTogether) {
 }
 
 TEST_F(Shards, MayHoldTensorsThatTheIndexLeavesOut) {
-  folder_.write("s2.safetensors", file_with({"b", "c"}));
+  write_file(folder_.path() / "s2.safetensors", file_with({"b", "c"}));
   index(R"({"a":"s1.safetensors","b":"s2.safetensors"})");
   EXPECT_NE(Checkpoint::from_folder(folder_.path()).find("c"), nullptr);
 }
@@ -117,7 +119,7 @@ TEST_F(Shards, MayHoldTensorsThatTheIndexLeavesOut) {
 TEST_F(Shards, AreNeverLookedForOutsideTheFolder) {
   // Each of these exists: they must be refused for their names alone.
   fs::create_directory(folder_.path() / "sub");
-  folder_.write("sub/s2.safetensors", file_with({"b"}));
+  write_file(folder_.path() / "sub/s2.safetensors", file_with({"b"}));
   const std::string absolute = (folder_.path() / "s2.safetensors").string();
   for (const std::string& name :
        {std::string("../") + folder_.path().filename().string() + "/s2.safetensors", absolute,
@@ -142,13 +144,13 @@ TEST_F(Shards, NamesTheFileOfAMissingShard) {
 
 TEST_F(Shards, NamesTheFileOfATruncatedShard) {
   const std::string whole = file_with({"b"});
-  folder_.write("s2.safetensors", whole.substr(0, whole.size() - 5));
+  write_file(folder_.path() / "s2.safetensors", whole.substr(0, whole.size() - 5));
   index(R"({"a":"s1.safetensors","b":"s2.safetensors"})");
   EXPECT_THAT(message(), AllOf(HasSubstr("s2.safetensors"), HasSubstr("5 bytes missing")));
 }
 
 TEST_F(Shards, RefuseATensorInTwoOfThem) {
-  folder_.write("s2.safetensors", file_with({"a", "b"}));
+  write_file(folder_.path() / "s2.safetensors", file_with({"a", "b"}));
   index(R"({"a":"s1.safetensors","b":"s2.safetensors"})");
   EXPECT_THAT(message(),
               AllOf(HasSubstr("tensor a"), HasSubstr("s1.safetensors"), HasSubstr("s2.safetensors")));
@@ -170,9 +172,9 @@ TEST_F(Shards, RefuseAnIndexWithoutAMap) {
   EXPECT_THAT(message(), HasSubstr("weight_map"));
   index(R"({"a":1})");
   EXPECT_THAT(message(), AllOf(HasSubstr("tensor a"), HasSubstr("no string")));
-  folder_.write(kIndexName, R"({"metadata":{}})");
+  write_file(folder_.path() / kIndexName, R"({"metadata":{}})");
   EXPECT_THAT(message(), HasSubstr("weight_map: it is missing"));
-  folder_.write(kIndexName, std::string(100000, '['));
+  write_file(folder_.path() / kIndexName, std::string(100000, '['));
   EXPECT_THAT(message(), HasSubstr("nested deeper"));
 }
 

@@ -22,47 +22,57 @@ enum class StopReason : std::uint8_t { end, stop, length, context, thinking, int
 enum class ContextFull : std::uint8_t { stop, slide };
 
 struct GenerateOptions {
-  std::int64_t max_tokens = -1;   ///< -1: until the model ends or the context is full
-  std::vector<std::string> stop;  ///< strings that end the text; they are not part of it
-  bool ignore_end = false;        ///< go on after end ids (benchmarks)
+  std::int64_t max_tokens = -1;  ///< -1: until the model ends or the context is full
+  /// Strings that end the text (empty ones are ignored). They are matched on the bytes of the text, across
+  /// token borders; the one that is complete first ends it, of several at the same byte the longest. One that
+  /// spells a control token also matches that token itself.
+  std::vector<std::string> stop;
+  bool ignore_end = false;  ///< go on after end ids (benchmarks)
   ContextFull context_full = ContextFull::stop;
   std::int64_t keep = 0;  ///< tokens at the start that sliding never drops
   int logprobs = -1;      ///< -1: none; else how many alternatives for each token
 };
 
-/// A token and its natural-log probability under the raw logits.
+/// A token and its natural-log probability: softmax over all rows of the raw logits, before any sampling
+/// step.
 struct TokenLogprob {
   TokenId id = -1;
   double logprob = 0;
 };
 
+/// What was known when a token was chosen. Alternatives are ids that stand for a token, the best first (of
+/// equal ones the lowest id), the chosen one among them if it is that good.
+struct TokenLogprobs {
+  TokenLogprob chosen;
+  std::vector<TokenLogprob> top;
+};
+
 /// One generated token as it becomes known.
 struct TokenEvent {
-  TokenId id = -1;
-  std::string_view
-      text;  ///< what can be shown now: whole UTF-8 characters that no stop string can still take back
-  TokenLogprob chosen;            ///< only with logprobs >= 0
-  std::vector<TokenLogprob> top;  ///< best first
+  TokenId id = -1;  ///< -1 in a last event that brings text which was held back
+  /// What can be shown now: whole UTF-8 characters that no stop string can still take back. Often empty;
+  /// valid during the call.
+  std::string_view text;
 };
 
 /// Receives events; returning false ends the text at once (the output is gone).
 using TokenSink = std::function<bool(const TokenEvent&)>;
 
-/// Seconds, by a monotonic clock.
+/// Seconds, by a monotonic clock. All are finite and none is negative.
 struct Timings {
   double prefill_s = 0;      ///< the prompt, its last logits included
-  double first_token_s = 0;  ///< from the call to the first token's choice
-  double decode_s = 0;       ///< all steps after the first choice
+  double first_token_s = 0;  ///< from the call to the first token's choice; 0 where there is none
+  double decode_s = 0;       ///< from the first choice to the last
   std::int64_t prefill_tokens = 0;
-  std::int64_t decode_steps = 0;  ///< steps that decode_s covers
+  std::int64_t decode_steps = 0;  ///< choices that decode_s covers: all but the first
 };
 
 struct GenerateResult {
   StopReason stop = StopReason::end;
-  std::vector<TokenId> tokens;       ///< the reply without the end token
-  std::string text;                  ///< its bytes without the stop string
-  std::vector<TokenEvent> logprobs;  ///< with logprobs >= 0; `text` of these is empty
-  std::string problem;               ///< for StopReason::error: one clause that names the position
+  std::vector<TokenId> tokens;  ///< the reply without the end token, with those that make up the stop string
+  std::string text;  ///< its bytes without control tokens and without the stop string and what follows it
+  std::vector<TokenLogprobs> logprobs;  ///< with logprobs >= 0: one for each of `tokens`
+  std::string problem;                  ///< for StopReason::error: one clause that names the position
   Timings timings;
 };
 
@@ -77,7 +87,12 @@ struct GenerateHooks {
 };
 
 /// Feeds `prompt` (not empty, shorter than the context) to an empty session, then samples until something
-/// ends the text. Never prints, never throws for expected ends.
+/// ends the text: an end id, a stop string, the budget, the full context (prompt and reply have as many
+/// tokens as it has positions), a logit that is not finite, `cancel`, or a sink that returns false; the last
+/// two are StopReason::interrupted. With ContextFull::slide the context never ends the text: each further
+/// token is chosen as if only the first `keep` tokens and the last ones that fit had been fed. Restricts
+/// `sampler` to the engine's allowed ids. Runs the model only for tokens that are asked for. Never prints and
+/// throws only what the executor throws (Error{memory} where the cache cannot grow).
 [[nodiscard]] GenerateResult generate(Session& session, const Engine& engine, Sampler& sampler,
                                       std::span<const TokenId> prompt, const GenerateOptions& options,
                                       const GenerateHooks& hooks);

@@ -24,7 +24,7 @@ OrderedJson token_object(const TokenLogprob& token, const Tokenizer& tokenizer) 
 
 OrderedJson logprobs_object(const GenerateResult& result, const Tokenizer& tokenizer) {
   OrderedJson content = OrderedJson::array();
-  for (const TokenEvent& event : result.logprobs) {
+  for (const TokenLogprobs& event : result.logprobs) {
     OrderedJson entry = token_object(event.chosen, tokenizer);
     OrderedJson& top = entry["top_logprobs"] = OrderedJson::array();
     for (const TokenLogprob& token : event.top) top.push_back(token_object(token, tokenizer));
