@@ -59,16 +59,19 @@ bool well_formed(const std::string& s) {
 constexpr std::string_view kBorders =
     "\x41\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC1\xC2\xDF\xE0\xE1\xEC\xED\xEE\xEF\xF0\xF1\xF3\xF4\xF5\xFF";
 
-/// Calls visit with every string of `length` bytes from kBorders, the last byte changing fastest.
+/// Those of them that can follow a lead byte.
+constexpr std::string_view kTails = "\x80\x8F\x90\x9F\xA0\xBF";
+
+/// Calls visit with every string of `length` bytes from `alphabet`, the last byte changing fastest.
 template <typename Visit>
-void for_each_border_string(std::size_t length, const Visit& visit) {
+void for_each_string(std::string_view alphabet, std::size_t length, const Visit& visit) {
   std::vector<std::size_t> digits(length, 0);
-  std::string text(length, kBorders[0]);
+  std::string text(length, alphabet[0]);
   for (;;) {
-    for (std::size_t i = 0; i < length; ++i) text[i] = kBorders[digits[i]];
+    for (std::size_t i = 0; i < length; ++i) text[i] = alphabet[digits[i]];
     visit(text);
     std::size_t i = length;
-    while (i > 0 && ++digits[i - 1] == kBorders.size()) digits[--i] = 0;
+    while (i > 0 && ++digits[i - 1] == alphabet.size()) digits[--i] = 0;
     if (i == 0) return;
   }
 }
@@ -96,7 +99,7 @@ TEST(Utf8, EncodesAtTheBordersOfLengths) {
 
 TEST(Utf8, AcceptsExactlyTheWellFormedSequences) {
   for (std::size_t length = 1; length <= 4; ++length) {
-    for_each_border_string(length, [](const std::string& text) {
+    for_each_string(kBorders, length, [](const std::string& text) {
       const Utf8Char c = decode_utf8(text, 0);
       bool expected = false;
       for (std::size_t n = 1; n <= text.size() && !expected; ++n) {
@@ -139,12 +142,12 @@ TEST(Utf8, IncompleteSuffixIsWhatMoreBytesCouldComplete) {
 
 TEST(Utf8, IncompleteSuffixAgreesWithTryingEveryCompletion) {
   for (std::size_t length = 1; length <= 3; ++length) {
-    for_each_border_string(length, [](const std::string& text) {
+    for_each_string(kBorders, length, [](const std::string& text) {
       std::size_t expected = 0;
       for (std::size_t n = 1; n <= text.size() && expected == 0; ++n) {
         const std::string end = text.substr(text.size() - n);
         for (std::size_t more = 1; n + more <= 4 && expected == 0; ++more) {
-          for_each_border_string(more, [&](const std::string& rest) {
+          for_each_string(kTails, more, [&](const std::string& rest) {
             if (well_formed(end + rest)) expected = n;
           });
         }
@@ -174,7 +177,7 @@ TEST(Utf8, ReplacesInvalidPartsAsPythonDoes) {
   EXPECT_EQ(cases, 1000);
 
   test::Fnv1a all;
-  for_each_border_string(4, [&all](const std::string& text) { all.add(replace_invalid_utf8(text)); });
+  for_each_string(kBorders, 4, [&all](const std::string& text) { all.add(replace_invalid_utf8(text)); });
   EXPECT_EQ(all.value(), std::stoull(fingerprint_of_four, nullptr, 16));
 }
 
