@@ -94,6 +94,7 @@ Logits Session::slide(std::int64_t keep, std::int64_t count, Want want) {
   const auto first = impl_->tokens.begin() + keep;
   impl_->tokens.erase(first, first + count);
   impl_->timeline->truncate(std::min(keep, impl_->timeline->position()));
+  if (want == Want::none) return {};  // the next feed catches up in the same pass
   return impl_->run(want, keep, {});
 }
 

@@ -199,8 +199,7 @@ void Bpe::merge_all(Workspace& workspace) const {
     queue.pop_back();
     const auto position = static_cast<std::uint32_t>(top);
     Workspace::Symbol& symbol = symbols[position];
-    // An entry whose pair has changed since is stale, unless the new pair merges to the same piece: then the
-    // reference merges it at the old rank, and so do we.
+    // An entry whose pair has changed since is stale.
     if (symbol.merged != merge_results_[top >> 32]) continue;
     Workspace::Symbol& right = symbols[symbol.next];
     symbol.id = symbol.merged;

@@ -1,7 +1,7 @@
 #include "qgen/tokenizer/tokenizer.h"
 
-#include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "qgen/base/error.h"
@@ -106,9 +106,14 @@ class Encoding {
   std::string prefixed_;
 };
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
 std::string chat_template_file(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "chat_template.jinja";
-  if (!std::filesystem::exists(path)) return {};
+  if (!is_there(path)) return {};
   return std::string(as_text(MappedFile(path).bytes()));
 }
 
@@ -116,7 +121,7 @@ std::string chat_template_file(const std::filesystem::path& folder) {
 class OptionalJson {
  public:
   explicit OptionalJson(const std::filesystem::path& path) {
-    if (std::filesystem::exists(path)) value_ = parse_json(as_text(MappedFile(path).bytes()), path.string());
+    if (is_there(path)) value_ = parse_json(as_text(MappedFile(path).bytes()), path.string());
   }
   [[nodiscard]] const Json* get() const noexcept { return value_ ? &*value_ : nullptr; }
 
@@ -131,7 +136,7 @@ TokenizerSpec read_json(const Json& root, std::string_view source, const JsonFie
 }
 
 [[noreturn]] void refuse_folder(const std::filesystem::path& folder) {
-  if (std::filesystem::exists(folder / "tokenizer.model")) {
+  if (is_there(folder / "tokenizer.model")) {
     throw Error(ErrorKind::unsupported,
                 escape_control((folder / "tokenizer.model").string()) +
                     ": SentencePiece tokenizers are not supported, a tokenizer.json of a "
@@ -151,13 +156,13 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
   if (chat_template.empty()) chat_template = read_chat_template(config["chat_template"]);
 
   const std::filesystem::path path = folder / "tokenizer.json";
-  if (std::filesystem::exists(path)) {
+  if (is_there(path)) {
     const Json root = parse_json(as_text(MappedFile(path).bytes()), path.string());
     const TokenizerSpec spec = read_json(root, path.string(), config);
     return Tokenizer(std::make_unique<const Impl>(spec, std::move(chat_template), path.string()));
   }
   const OptionalJson vocab(folder / "vocab.json");
-  if (vocab.get() == nullptr || !std::filesystem::exists(folder / "merges.txt")) refuse_folder(folder);
+  if (vocab.get() == nullptr || !is_there(folder / "merges.txt")) refuse_folder(folder);
   const MappedFile merges(folder / "merges.txt");
   const OptionalJson added_tokens(folder / "added_tokens.json");
   const OptionalJson special_tokens(folder / "special_tokens_map.json");

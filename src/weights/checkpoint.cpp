@@ -1,6 +1,7 @@
 #include "qgen/weights/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <system_error>
 

@@ -63,7 +63,9 @@ TEST_F(Signals, InterruptedJsonIsWhole) {
   const Result result = process.finish();
   EXPECT_EQ(result.status, 130);
   // Where the signal came before the first token there is no reply at all.
-  if (!result.out.empty()) EXPECT_EQ(json_of(result)["stop"], "interrupted");
+  if (!result.out.empty()) {
+    EXPECT_EQ(json_of(result)["stop"], "interrupted");
+  }
 }
 
 TEST_F(Signals, SecondInterruptEndsAtOnceEvenWhereOutputIsStuck) {
@@ -109,7 +111,9 @@ TEST_F(Signals, ReaderThatGoesAwayEndsTheRunSilently) {
     const Result result = process.finish();
     EXPECT_EQ(result.status, 141);
     EXPECT_EQ(result.signal, 0);
-    if (format != "--verbose") EXPECT_EQ(result.err, "");
+    if (format != "--verbose") {
+      EXPECT_EQ(result.err, "");
+    }
   }
 }
 

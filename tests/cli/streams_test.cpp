@@ -123,7 +123,7 @@ TEST_F(Streams, DemonstrationModelIsNamedOnATerminalOnly) {
 
 TEST_F(Streams, VerboseTellsModelDeviceThreadsAndMemory) {
   const std::string err = run(kQgen, story({"--verbose", "-t", "1"})).err;
-  for (const std::string word : {"qwen3", "parameters", "cpu", "threads 1", "cache", "memory"}) {
+  for (const std::string word : {"qwen3", "parameters", "cpu", "1 thread", "cache", "memory"}) {
     EXPECT_THAT(err, HasSubstr(word));
   }
   EXPECT_THAT(err, Not(HasSubstr("\x1b")));

@@ -116,7 +116,7 @@ class GoldenModel : public ::testing::TestWithParam<std::tuple<std::string, Runn
     const Runner& runner = std::get<1>(GetParam());
     EngineOptions options;
     options.device = runner.device;
-    options.device_options = {.threads = 2, .kernels = runner.kernels, .kv = runner.kv};
+    options.device_options = {.threads = 1, .kernels = runner.kernels, .kv = runner.kv};
     return options;
   }
 
@@ -158,6 +158,13 @@ class GoldenModel : public ::testing::TestWithParam<std::tuple<std::string, Runn
   Expected expected_;
   Engine engine_;
 };
+
+/// Feeds ids without rounding anything on the way that kernels for many tokens might round.
+void feed_exactly(Session& session, std::span<const TokenId> ids) {
+  for (std::size_t at = 0; at < ids.size(); at += kFewTokens) {
+    session.feed(ids.subspan(at, std::min<std::size_t>(kFewTokens, ids.size() - at)), Want::none);
+  }
+}
 
 TEST_P(GoldenModel, RunsOnWhatWasAskedFor) {
   const Runner& runner = std::get<1>(GetParam());
@@ -206,7 +213,7 @@ TEST_P(GoldenModel, RewoundSessionsGoOnAsIfNothingHadBeen) {
     std::vector<TokenId> other(text.ids.rbegin(), text.ids.rend());
     const std::size_t kept = text.ids.size() * 2 / 3;
     std::copy_n(text.ids.begin(), kept, other.begin());
-    session.feed(other, Want::none);
+    feed_exactly(session, other);
     session.rewind(static_cast<std::int64_t>(kept));
     feed_and_compare(session, text, {5, 1});
     session.rewind(0);
@@ -218,10 +225,10 @@ TEST_P(GoldenModel, ForksGoOnIndependently) {
   for (const Text& text : expected_.texts) {
     Session session = engine_.new_session();
     const std::size_t shared = text.ids.size() / 2;
-    session.feed(std::span(text.ids).first(shared), Want::none);
+    feed_exactly(session, std::span(text.ids).first(shared));
     Session fork = session.fork();
     const std::vector<TokenId> other(text.ids.rbegin(), text.ids.rend());
-    session.feed(std::span(other).first(20), Want::none);
+    feed_exactly(session, std::span(other).first(20));
     feed_and_compare(fork, text, {3});
     session.rewind(static_cast<std::int64_t>(shared));
     feed_and_compare(session, text, {4});

@@ -116,13 +116,13 @@ std::vector<float> head_matrix(const ScriptedModel& model) {
     if (!model.padding_wins) continue;
     for (int row = ScriptedModel::kKnown; row < ScriptedModel::kRows; ++row) cell(row, token) = 2;
   }
-  if (model.not_finite) cell('Q', 'N') = std::numeric_limits<float>::quiet_NaN();
   return head;
 }
 
 std::string weights(const ScriptedModel& model) {
   std::vector<float> identity = constant(ScriptedModel::kRows * kWidth, 0);
   for (int i = 0; i < kWidth; ++i) identity[index(i * kWidth + i)] = 1;
+  if (model.not_finite) identity[index('N' * kWidth)] = std::numeric_limits<float>::quiet_NaN();
   TensorFile file;
   const std::string layer = "model.layers.0.";
   file.add("model.embed_tokens.weight", {ScriptedModel::kRows, kWidth}, identity);

@@ -20,6 +20,10 @@ GenerationConfig parse(const std::string& json) {
   return parse_generation_config(json, "g.json");
 }
 
+std::string refusal(const std::string& json) {
+  return error_of([&] { parse(json); });
+}
+
 TEST(GenerationConfig, ReadsPublishedFiles) {
   const GenerationConfig config = parse(
       R"({"bos_token_id": 151643, "do_sample": true, "eos_token_id": [151645, 151643], "pad_token_id": 151643,
@@ -72,7 +76,7 @@ TEST(GenerationConfig, NamesTheKeyOfWhatMakesNoSense) {
       {"3", "an object expected, 3 found"},
   };
   for (const auto& [json, part] : cases) {
-    const std::string message = error_of([&] { parse(json); });
+    const std::string message = refusal(json);
     EXPECT_THAT(message, HasSubstr("g.json: ")) << json;
     EXPECT_THAT(message, HasSubstr(part)) << json;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -19,21 +20,30 @@ struct EncodeOptions {
   /// text, as with encode_special_tokens in Hugging Face tokenizers; added tokens that are not special are
   /// always recognised.
   bool parse_special = false;
-  /// Add what the tokenizer's post-processor adds in front (a start token, for the families that have one).
+  /// Add what the tokenizer's post-processor adds around a text: a start token, for the families that have
+  /// one (and for the few that have it, an end token), as add_special_tokens does in Hugging Face tokenizers.
   bool add_bos = true;
 };
 
-/// Byte-level BPE exactly as Hugging Face tokenizers computes it from tokenizer.json (version 0.22 is the
+/// Byte-level BPE exactly as Hugging Face tokenizers computes it from tokenizer.json (version 0.23 is the
 /// reference). Immutable after loading; safe to share between threads.
+///
+/// The pipeline is the one that tokenizer.json declares, whatever class tokenizer_config.json names: added
+/// tokens, normalizer (none, NFC), pre_tokenizer (Split by a known pattern, Digits, ByteLevel), BPE,
+/// post_processor (ByteLevel, one TemplateProcessing). Anything else is refused by name. Its truncation,
+/// padding and decoder sections are not consulted: a byte-level vocabulary decodes in one way only.
 class Tokenizer {
  public:
   /// Reads the tokenizer of a model folder: tokenizer.json, else vocab.json + merges.txt with the split rule
-  /// that tokenizer_config.json's tokenizer_class implies; tokenizer_config.json also supplies start and end
-  /// tokens. Throws Error{file} for damaged files, Error{unsupported} naming the part for kinds that are not
+  /// that tokenizer_config.json's tokenizer_class implies (GPT2Tokenizer, Qwen2Tokenizer).
+  /// tokenizer_config.json supplies the end token and the chat template; chat_template.jinja, if there is
+  /// one, goes before it. Whether a start token is added is for tokenizer.json's post_processor alone to say;
+  /// only a folder without tokenizer.json goes by add_bos_token and add_eos_token (as transformers 5 does).
+  /// Throws Error{file} for damaged files, Error{unsupported} naming the part for kinds that are not
   /// byte-level BPE.
   static Tokenizer from_folder(const std::filesystem::path& folder);
 
-  /// The same from file contents; `config` (tokenizer_config.json) may be empty. Names are for messages.
+  /// The same from file contents; `tokenizer_config_json` may be empty. `source` is the name for messages.
   static Tokenizer from_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json,
                              std::string_view source);
 
@@ -42,11 +52,12 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
   /// Ids of `text`. Any bytes are accepted: those that are not UTF-8 are kept byte for byte and split like a
-  /// symbol (neither letter, digit nor space). Takes O(n log n) time at worst and no recursion.
+  /// symbol (neither letter, digit nor space). Takes O(n log n) time and no recursion.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// The bytes that `id` stands for: for pieces the decoded bytes, for added tokens their spelling. Empty for
-  /// an id outside the vocabulary (padded rows of the model's matrix).
+  /// The bytes that `id` stands for: those that its spelling has in the byte alphabet (visible ASCII stands
+  /// for itself), or the spelling itself if it has a character outside of that. Empty for an id outside the
+  /// vocabulary (padded rows of the model's matrix).
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
 
   /// All bytes of `ids`; with skip_special, added tokens marked special are left out.

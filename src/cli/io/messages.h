@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -22,7 +22,6 @@ class Messages {
   [[nodiscard]] bool is_verbose() const noexcept { return verbosity_ == Verbosity::verbose; }
 
   void error(std::string_view text) const;
-  void warning(std::string_view text) const;  ///< unless quiet
   void note(std::string_view text) const;     ///< unless quiet
   void detail(std::string_view text) const;   ///< only where verbose
 
@@ -34,11 +33,11 @@ class Messages {
   [[nodiscard]] Log log() const;
 
  private:
-  struct Impl;
+  void say(std::string_view text) const;
+
   Verbosity verbosity_;
   bool terminal_;
   mutable std::size_t shown_ = 0;  // characters of the progress line on the screen
-  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace qgen::cli

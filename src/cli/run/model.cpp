@@ -39,7 +39,6 @@ void describe(const Engine& engine, Messages& messages) {
   messages.detail("model " + engine.config().model_type + ", " + std::to_string(engine.parameters()) +
                   " parameters, vocabulary " + std::to_string(engine.vocab()) + ", context " +
                   std::to_string(engine.context()));
-  messages.detail("device " + executor.description() + ", threads " + std::to_string(executor.threads()));
   const std::int64_t per_position = executor.cache_bytes_per_position();
   messages.detail("memory: weights " + human_bytes(engine.weight_bytes()) + ", cache " +
                   human_bytes(per_position) + " per token as it fills, " +

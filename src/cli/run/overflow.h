@@ -26,7 +26,6 @@ struct FitLimits {
 /// Drops from `prompt`, which does not fit (as many tokens as the context, or more), so many tokens that the
 /// reply has room: max_tokens of them where said, but at most half of the context; else a quarter of it.
 /// Returns one clause that says how many went and from where.
-[[nodiscard]] std::string drop_overflow(std::vector<TokenId>& prompt, Overflow overflow,
-                                        const FitLimits& limits);
+std::string drop_overflow(std::vector<TokenId>& prompt, Overflow overflow, const FitLimits& limits);
 
 }  // namespace qgen::cli

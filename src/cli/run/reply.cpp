@@ -24,10 +24,10 @@ OrderedJson token_object(const TokenLogprob& token, const Tokenizer& tokenizer) 
 
 OrderedJson logprobs_object(const GenerateResult& result, const Tokenizer& tokenizer) {
   OrderedJson content = OrderedJson::array();
-  for (const TokenLogprobs& event : result.logprobs) {
-    OrderedJson entry = token_object(event.chosen, tokenizer);
+  for (const TokenLogprobs& step : result.logprobs) {
+    OrderedJson entry = token_object(step.chosen, tokenizer);
     OrderedJson& top = entry["top_logprobs"] = OrderedJson::array();
-    for (const TokenLogprob& token : event.top) top.push_back(token_object(token, tokenizer));
+    for (const TokenLogprob& token : step.top) top.push_back(token_object(token, tokenizer));
     content.push_back(std::move(entry));
   }
   return {{"content", std::move(content)}};

@@ -38,7 +38,7 @@ bool fit_prompt(std::vector<TokenId>& prompt, const Engine& engine, const Length
     return false;
   }
   const FitLimits limits{engine.context(), length.max_tokens.value_or(-1), engine.tokenizer().bos()};
-  messages.warning(drop_overflow(prompt, length.overflow, limits));
+  messages.note(drop_overflow(prompt, length.overflow, limits));
   return true;
 }
 
@@ -66,9 +66,9 @@ void tell_about_end(const RunOptions& options, const GenerateResult& result, con
                     const Messages& messages) {
   if (result.stop == StopReason::error) messages.error("cannot go on: " + result.problem);
   if (result.stop == StopReason::length && options.length.fail_on_length) {
-    messages.warning("the text is cut short after " + std::to_string(result.tokens.size()) + " tokens");
+    messages.note("the text is cut short after " + std::to_string(result.tokens.size()) + " tokens");
   }
-  if (result.stop == StopReason::context) messages.warning("the context is full, the text is cut short");
+  if (result.stop == StopReason::context) messages.note("the context is full, the text is cut short");
   if (options.show.stats || messages.is_verbose() || result.stop == StopReason::interrupted) {
     messages.note(stats_line(result, facts));
   }

@@ -1,0 +1,49 @@
+// Time must grow about linearly. The bounds are wide: a quadratic step would miss them by far.
+
+#include <algorithm>
+#include <chrono>
+
+#include "tokenizer/support.h"
+
+namespace qgen {
+namespace {
+
+using testing::tales;
+
+double seconds_to_encode(const std::string& text) {
+  double best = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(tales().decode(tales().encode(text)).empty(), text.empty());
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+std::string repeated(std::string_view unit, std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += unit;
+  return text;
+}
+
+class LongText : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LongText, TwiceTheTextTakesAboutTwiceTheTime) {
+  const double half = seconds_to_encode(repeated(GetParam(), 200'000));
+  const double whole = seconds_to_encode(repeated(GetParam(), 400'000));
+  EXPECT_LT(whole, 3 * half + 0.02) << half << " s, then " << whole << " s";
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, LongText,
+                         ::testing::Values("a", "\n", "\r\n", " ", " \n", "=", "1", "\U0001F600", "\u0301",
+                                           "\u0301\u0323", "e\u0301", "\u1100\u1161", "\xFF", "<|im_end|>",
+                                           "<", "A\u00aa", "The quick brown fox jumps over the lazy dog. "));
+
+TEST(LongText, AHundredThousandBlankLinesComeBackWhole) {
+  for (const std::string& text : {repeated("\n", 100'000), repeated("\r\n", 200'000)}) {
+    EXPECT_EQ(tales().decode(tales().encode(text)), text);
+  }
+}
+
+}  // namespace
+}  // namespace qgen
