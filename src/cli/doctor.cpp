@@ -22,6 +22,8 @@
 namespace qgen::cli {
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+
 constexpr std::string_view kIntroduction =
     R"(qgen doctor shows what was found on this machine, what is chosen and why, and measures how fast memory and
 arithmetic are (under two seconds).)";
@@ -121,8 +123,8 @@ std::string text_report(const Findings& found) {
   return text;
 }
 
-OrderedJson optional_number(const std::optional<double>& ops) {
-  return ops ? number_or_null(*ops / 1e9) : OrderedJson();
+OrderedJson gops(const std::optional<double>& ops) {
+  return ops ? OrderedJson(*ops / 1e9) : OrderedJson();
 }
 
 OrderedJson json_report(const Findings& found) {
@@ -138,19 +140,19 @@ OrderedJson json_report(const Findings& found) {
                    {"logical", cpu.logical},
                    {"affinity", cpu.affinity},
                    {"physical", cpu.physical},
-                   {"quota", number_or_null(cpu.quota)}};
+                   {"quota", or_null<OrderedJson>(cpu.quota)}};
   report["memory"] = {{"total", cpu.memory_total},
                       {"available", cpu.memory_available},
-                      {"limit", cpu.memory_limit ? OrderedJson(*cpu.memory_limit) : OrderedJson()}};
+                      {"limit", or_null<OrderedJson>(cpu.memory_limit)}};
   report["read_bandwidth_gb_s"] = found.limits.read_bytes_per_second / 1e9;
   report["peak_gflops"] = {{"f32", found.limits.f32_ops_per_second / 1e9},
-                           {"bf16", optional_number(found.limits.bf16_ops_per_second)},
-                           {"int8", optional_number(found.limits.int8_ops_per_second)}};
+                           {"bf16", gops(found.limits.bf16_ops_per_second)},
+                           {"int8", gops(found.limits.int8_ops_per_second)}};
   report["devices"] = OrderedJson::array();
   for (const DeviceState& device : found.devices) {
     report["devices"].push_back({{"name", device.name},
                                  {"usable", !device.problem},
-                                 {"reason", device.problem ? OrderedJson(*device.problem) : OrderedJson()}});
+                                 {"reason", or_null<OrderedJson>(device.problem)}});
   }
   report["build"] = {{"compiler", found.build.compiler},
                      {"standard_library", found.build.standard_library},

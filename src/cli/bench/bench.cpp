@@ -57,6 +57,7 @@ class Bench {
       load(mode);
       run_mode(mode);
     }
+    if (!interrupted()) measure_machine();
     return std::move(report_);
   }
 
@@ -71,29 +72,34 @@ class Bench {
     load_s_ = seconds_since(start);
     kernels_ = kernels;
     report_.parameters = engine_->parameters();
-    measure_machine();
   }
 
-  /// Once, and only where the processor does the work.
+  /// Last, because it takes more memory than some models, and only where the processor did the work.
   void measure_machine() {
     const Executor& executor = engine_->executor();
-    if (limits_ || !executor.description().starts_with("cpu")) return;
+    if (!executor.description().starts_with("cpu")) return;
     messages_.progress("measuring the machine ...");
-    limits_ = measure_cpu(executor.threads(), options_.model.kernels);
+    const CpuLimits limits = measure_cpu(executor.threads(), {});
     messages_.clear_progress();
-    report_.read_bytes_per_second = limits_->read_bytes_per_second;
-    report_.peak_ops_per_second = limits_->f32_ops_per_second;
+    report_.read_bytes_per_second = limits.read_bytes_per_second;
+    report_.peak_ops_per_second = limits.f32_ops_per_second;
     // Weights of 16 bits may be multiplied in bf16, where the processor can.
     const bool small_weights = engine_->weight_bytes() < 3 * engine_->parameters();
-    if (small_weights && limits_->bf16_ops_per_second) {
-      report_.peak_ops_per_second = std::max(report_.peak_ops_per_second, *limits_->bf16_ops_per_second);
+    if (small_weights && limits.bf16_ops_per_second) {
+      report_.peak_ops_per_second = std::max(report_.peak_ops_per_second, *limits.bf16_ops_per_second);
+    }
+    for (BenchRow& row : report_.rows) {
+      if (row.gflops) row.compute_percent = 1e11 * *row.gflops / report_.peak_ops_per_second;
+      if (row.read_gb_s) row.bandwidth_percent = 1e11 * *row.read_gb_s / report_.read_bytes_per_second;
     }
   }
 
   void run_mode(Mode mode) {
     SamplingChoice choice = options_.sampling;
     if (!choice.seed) choice.seed = 1;
-    const BenchPlan plan = make_plan(options_.bench, engine_->context());
+    BenchPlan plan = make_plan(options_.bench, engine_->context());
+    // What users run deserves the standard sizes; what they do not run need not take their time.
+    plan.seconds_per_test = mode == Mode::all ? 60 : 12;
     BenchRunner runner(*engine_, mode, resolve_sampling(choice, engine_->generation_config()), plan);
     const std::string name(kModeWords[static_cast<std::size_t>(mode)]);
     messages_.progress("mode " + name + ": prefill ...");
@@ -116,17 +122,12 @@ class Bench {
     row->load_s = load_s_;
     const double speed = median(row->samples_ts);
     if (row->n_prompt > 0) {
-      const double ops = 2 * static_cast<double>(engine_->layer_parameters()) * speed;
-      row->gflops = ops / 1e9;
-      if (report_.peak_ops_per_second > 0) row->compute_percent = 100 * ops / report_.peak_ops_per_second;
+      row->gflops = 2 * static_cast<double>(engine_->layer_parameters()) * speed / 1e9;
     } else if (row->mode == "cache" || row->mode == "all") {
       const std::int64_t positions = row->n_depth + row->n_gen / 2;
       row->bytes_per_token =
           executor.weight_bytes_per_token() + executor.cache_bytes_per_position() * positions;
-      const double bytes = static_cast<double>(*row->bytes_per_token) * speed;
-      row->read_gb_s = bytes / 1e9;
-      if (report_.read_bytes_per_second > 0)
-        row->bandwidth_percent = 100 * bytes / report_.read_bytes_per_second;
+      row->read_gb_s = static_cast<double>(*row->bytes_per_token) * speed / 1e9;
     }
     report_.rows.push_back(std::move(*row));
   }
@@ -137,7 +138,6 @@ class Bench {
   std::optional<Engine> engine_;
   std::string kernels_;
   double load_s_ = 0;
-  std::optional<CpuLimits> limits_;
 };
 
 void write_plot(const std::string& path, const std::string& picture) {

@@ -19,7 +19,8 @@ struct BenchPlan {
   bool fixed_prompt = false, fixed_new = false;  ///< sizes that the user gave are never made smaller
   std::vector<std::int64_t> depths{0};
   std::int64_t repetitions = 5;
-  double seconds_per_test = 12;  ///< about; sizes shrink to the power of two that fits, and rows say so
+  double seconds_per_test =
+      60;  ///< about; default sizes shrink to the power of two that fits, and rows say so
 };
 
 /// Measures one mode of a loaded engine.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/bench/row.h"
@@ -7,6 +8,8 @@
 
 namespace qgen::cli {
 namespace {
+
+using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson row_json(const BenchRow& row) {
   OrderedJson object;
@@ -22,12 +25,12 @@ OrderedJson row_json(const BenchRow& row) {
   object["stddev_ts"] = deviation(row.samples_ts);
   object["median_ts"] = median(row.samples_ts);
   object["samples_ts"] = row.samples_ts;
-  object["first_token_ms"] = number_or_null(row.first_token_ms);
-  object["bytes_per_token"] = row.bytes_per_token ? OrderedJson(*row.bytes_per_token) : OrderedJson();
-  object["read_gb_s"] = number_or_null(row.read_gb_s);
-  object["bandwidth_percent"] = number_or_null(row.bandwidth_percent);
-  object["gflops"] = number_or_null(row.gflops);
-  object["compute_percent"] = number_or_null(row.compute_percent);
+  object["first_token_ms"] = or_null<OrderedJson>(row.first_token_ms);
+  object["bytes_per_token"] = or_null<OrderedJson>(row.bytes_per_token);
+  object["read_gb_s"] = or_null<OrderedJson>(row.read_gb_s);
+  object["bandwidth_percent"] = or_null<OrderedJson>(row.bandwidth_percent);
+  object["gflops"] = or_null<OrderedJson>(row.gflops);
+  object["compute_percent"] = or_null<OrderedJson>(row.compute_percent);
   object["peak_rss"] = row.peak_rss;
   object["load_s"] = row.load_s;
   object["device"] = row.device;

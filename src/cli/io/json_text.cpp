@@ -6,16 +6,8 @@
 
 namespace qgen::cli {
 
-std::string json_text(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 std::string json_string(std::string_view bytes) {
-  return json_text(OrderedJson(replace_invalid_utf8(bytes)));
-}
-
-OrderedJson number_or_null(std::optional<double> value) {
-  return value ? OrderedJson(*value) : OrderedJson();
+  return json_text(nlohmann::json(replace_invalid_utf8(bytes)));
 }
 
 }  // namespace qgen::cli

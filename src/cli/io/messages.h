@@ -22,8 +22,8 @@ class Messages {
   [[nodiscard]] bool is_verbose() const noexcept { return verbosity_ == Verbosity::verbose; }
 
   void error(std::string_view text) const;
-  void note(std::string_view text) const;     ///< unless quiet
-  void detail(std::string_view text) const;   ///< only where verbose
+  void note(std::string_view text) const;    ///< unless quiet
+  void detail(std::string_view text) const;  ///< only where verbose
 
   /// A line that lasts until the next message or clear_progress(); only on a terminal.
   void progress(std::string_view text);

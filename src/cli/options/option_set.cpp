@@ -15,9 +15,8 @@ namespace {
 constexpr std::size_t kNameWidth = 30;
 constexpr std::size_t kHelpWidth = 80 - kNameWidth;
 
-/// `text` broken into lines that fit beside the names, its first letter a capital.
+/// `text` broken into lines that fit beside the names.
 std::string wrap(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   std::size_t line = 0;
   while (text.size() - line > kHelpWidth) {
     const std::size_t blank = text.rfind(' ', line + kHelpWidth);
@@ -28,10 +27,16 @@ std::string wrap(std::string text) {
   return text;
 }
 
-/// Help with the placeholder after the names and nothing that only a programmer needs.
+/// Help with all names, the placeholder after them, and nothing that only a programmer needs.
 class HelpFormatter final : public CLI::Formatter {
  public:
   HelpFormatter() { column_width(kNameWidth); }
+  std::string make_option_name(const CLI::Option* option, bool /*positional*/) const override {
+    std::string names;
+    for (const std::string& name : option->get_snames()) names += (names.empty() ? "-" : ", -") + name;
+    for (const std::string& name : option->get_lnames()) names += (names.empty() ? "--" : ", --") + name;
+    return names;
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_type_name().empty() ? std::string() : " " + option->get_type_name();
   }
@@ -144,7 +149,10 @@ bool OptionSet::read(std::span<const std::string> arguments) {
 }
 
 std::string OptionSet::help() const {
-  return impl_->app.help();
+  std::string text = impl_->app.help();
+  // CLI11 puts two empty lines between groups.
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
 }
 
 }  // namespace qgen::cli

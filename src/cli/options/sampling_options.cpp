@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <random>
 #include <string_view>
@@ -76,14 +77,29 @@ void apply_preset(SamplingOptions& options, std::string_view preset) {
   }
 }
 
+/// "K" for top-k, "P" for top-p, else "N" for whole numbers and "X" for others.
+std::string placeholder(const SamplingOptionRow& row) {
+  const std::size_t dash = row.name.rfind('-');
+  if (dash != std::string_view::npos && dash + 2 == row.name.size()) {
+    return std::string(1, static_cast<char>(std::toupper(static_cast<unsigned char>(row.name.back()))));
+  }
+  return std::holds_alternative<std::int64_t SamplingOptions::*>(row.field) ? "N" : "X";
+}
+
+/// With a capital letter in front.
+std::string sentence(std::string_view help) {
+  std::string text(help);
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 }  // namespace
 
 void declare_sampling(OptionSet& set, SamplingChoice& choice) {
   for (const SamplingOptionRow& row : sampling_option_rows()) {
     std::string names = "--" + std::string(row.name);
     for (const std::string_view alias : row.aliases) names += ",--" + std::string(alias);
-    const bool whole = std::holds_alternative<std::int64_t SamplingOptions::*>(row.field);
-    set.value(names, whole ? "N" : "X", std::string(row.help),
+    set.value(names, placeholder(row), sentence(row.help),
               [&choice, &row](const Given& given) { choice.given.push_back(read_row(row, given)); });
   }
   set.flag("--greedy", "Always the most likely token, as temperature 0", choice.greedy);

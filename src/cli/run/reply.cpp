@@ -11,6 +11,8 @@
 namespace qgen::cli {
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+
 OrderedJson token_object(const TokenLogprob& token, const Tokenizer& tokenizer) {
   const std::string_view bytes = tokenizer.bytes(token.id);
   OrderedJson values = OrderedJson::array();
@@ -39,8 +41,8 @@ OrderedJson timings_object(const Timings& timings, double load_s) {
           {"first_token_s", timings.first_token_s},
           {"decode_s", timings.decode_s},
           {"decode_steps", timings.decode_steps},
-          {"prefill_tok_s", number_or_null(rate(timings.prefill_tokens, timings.prefill_s))},
-          {"decode_tok_s", number_or_null(rate(timings.decode_steps, timings.decode_s))}};
+          {"prefill_tok_s", or_null<OrderedJson>(rate(timings.prefill_tokens, timings.prefill_s))},
+          {"decode_tok_s", or_null<OrderedJson>(rate(timings.decode_steps, timings.decode_s))}};
 }
 
 /// What both JSON formats say at the end.

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "cli/io/messages.h"
@@ -42,6 +44,10 @@ bool fit_prompt(std::vector<TokenId>& prompt, const Engine& engine, const Length
   return true;
 }
 
+Mode mode_of(const RunOptions& options) {
+  return options.modes.empty() ? Mode::all : options.modes.front();
+}
+
 GenerateOptions generate_options(const RunOptions& options) {
   GenerateOptions result;
   result.max_tokens = options.length.max_tokens.value_or(-1);
@@ -78,41 +84,21 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-}  // namespace
-
-ExitCode run_prompt(const RunOptions& options, Output& output) {
-  handle_signals(OnInterrupt::finish_gracefully);
-  Messages messages(options.show.verbosity());
-  const Prompt text = assemble_prompt(options.prompt, messages);
-  if (text.interrupted) return ExitCode::interrupted;
-  if (!text.given) throw Error(ErrorKind::usage, "there is no prompt; " + std::string(kUsage));
-
-  const auto start = std::chrono::steady_clock::now();
-  const Mode mode = options.modes.empty() ? Mode::all : options.modes.front();
-  const Engine engine = load_engine(options.model, mode, messages);
-  RunFacts facts;
-  facts.load_s = seconds_since(start);
-  tell_about_model(options, engine, messages);
-
-  std::vector<TokenId> prompt = encode_prompt(engine.tokenizer(), text.text, options.parse_special);
-  if (prompt.empty()) {
-    throw Error(ErrorKind::usage,
-                "the prompt is empty and the model has no start token to begin with; " + std::string(kUsage));
-  }
-  if (!fit_prompt(prompt, engine, options.length, messages)) return ExitCode::cut_short;
-
+/// Generates and writes the reply to `prompt`.
+ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const TokenId> prompt,
+               RunFacts facts, Output& output, Messages& messages) {
   const SamplingOptions sampling = resolve_sampling(options.sampling, engine.generation_config());
   facts.seed = sampling.seed;
-  facts.prompt_tokens = static_cast<std::int64_t>(prompt.size());
-  if (options.show.echo) facts.prompt = text.text;
+  facts.prompt_tokens = std::ssize(prompt);
   Sampler sampler(sampling);
-  Session session = engine.new_session(recomputes(mode));
+  Session session = engine.new_session(recomputes(mode_of(options)));
   const auto writer =
       make_reply_writer(options.show.format(), output, engine.tokenizer(), options.show.logprobs >= 0);
 
   GenerateHooks hooks;
   hooks.cancel = &interrupted();
-  hooks.progress = [&](std::int64_t done, std::int64_t total) {
+  hooks.progress = [&messages](std::int64_t done, std::int64_t total) {
+    if (done == total) return;
     messages.progress("prompt " + std::to_string(done) + " of " + std::to_string(total) + " tokens");
   };
   hooks.sink = [&](const TokenEvent& event) {
@@ -127,6 +113,31 @@ ExitCode run_prompt(const RunOptions& options, Output& output) {
   if (written != ExitCode::finished) return written;
   tell_about_end(options, result, facts, messages);
   return exit_code(result.stop, options.length.fail_on_length);
+}
+
+}  // namespace
+
+ExitCode run_prompt(const RunOptions& options, Output& output) {
+  handle_signals(OnInterrupt::finish_gracefully);
+  Messages messages(options.show.verbosity());
+  const Prompt text = assemble_prompt(options.prompt, messages);
+  if (text.interrupted) return ExitCode::interrupted;
+  if (!text.given) throw Error(ErrorKind::usage, "there is no prompt; " + std::string(kUsage));
+
+  const auto start = std::chrono::steady_clock::now();
+  const Engine engine = load_engine(options.model, mode_of(options), messages);
+  RunFacts facts;
+  facts.load_s = seconds_since(start);
+  if (options.show.echo) facts.prompt = text.text;
+  tell_about_model(options, engine, messages);
+
+  std::vector<TokenId> prompt = encode_prompt(engine.tokenizer(), text.text, options.parse_special);
+  if (prompt.empty()) {
+    throw Error(ErrorKind::usage,
+                "the prompt is empty and the model has no start token to begin with; " + std::string(kUsage));
+  }
+  if (!fit_prompt(prompt, engine, options.length, messages)) return ExitCode::cut_short;
+  return reply(options, engine, prompt, std::move(facts), output, messages);
 }
 
 }  // namespace qgen::cli
