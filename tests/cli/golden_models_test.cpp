@@ -18,9 +18,10 @@ class GoldenModels : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(GoldenModels, PromptHasTheReferenceIds) {
+  const json reference = expected();
   std::string ids;
-  for (const json& id : expected()["prompt"]) ids += (ids.empty() ? "" : " ") + id.dump();
-  EXPECT_EQ(qgen({"tokenize", "-m", folder(), "--ids", "-p", expected()["text"]}).out, ids + "\n");
+  for (const json& id : reference["prompt"]) ids += (ids.empty() ? "" : " ") + id.dump();
+  EXPECT_EQ(qgen({"tokenize", "-m", folder(), "--ids", "-p", reference["text"]}).out, ids + "\n");
 }
 
 TEST_P(GoldenModels, GreedyReplyAndItsProbabilitiesAreThoseOfTheReference) {
@@ -49,7 +50,7 @@ TEST_P(GoldenModels, GreedyReplyAndItsProbabilitiesAreThoseOfTheReference) {
       ++compared;
     }
   }
-  EXPECT_GT(compared, count);
+  EXPECT_GT(compared, 10U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, GoldenModels,
