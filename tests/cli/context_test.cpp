@@ -82,7 +82,7 @@ TEST_F(Context, SlidingGoesOn) {
 }
 
 TEST_F(Context, SlidingEqualsTheTextbookLoop) {
-  const std::vector<std::string> common{"-p",       "Once upon a time", "-c",    "16",        "-n",    "40",
+  const std::vector<std::string> common{"-p",       "Once upon a time", "-c",    "16",        "-n",    "24",
                                         "--greedy", "--context-full",   "slide", "--kernels", "scalar"};
   const auto text = [&](std::vector<std::string> more) {
     more.insert(more.begin(), common.begin(), common.end());

@@ -88,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{{"tokenize", "--ids", "--count", "x"}, {"--ids", "--count"}},
         BadCommand{{"--bench", "-p", "text"}, {"-p", "text"}},
         BadCommand{{"--bench", "-n", "-1"}, {"-n", "-1"}}, BadCommand{{"--bench", "-d", "1,,2"}, {"-d"}},
-        BadCommand{{"--bench", "-r", "0"}, {"-r"}}, BadCommand{{"--bench", "-p", "5000"}, {"5001", "1024"}}));
+        BadCommand{{"--bench", "-r", "0"}, {"-r"}}, BadCommand{{"--bench", "--json"}, {"-o"}},
+        BadCommand{{"--bench", "-f", "x"}, {"-f"}}, BadCommand{{"--bench", "-p", "5000"}, {"5001", "1024"}}));
 
 INSTANTIATE_TEST_SUITE_P(LaterParts, BadOptions,
                          ::testing::Values(BadCommand{{"--jsonl", "x"}, {"--jsonl"}},

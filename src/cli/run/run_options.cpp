@@ -138,8 +138,9 @@ void declare_bench(OptionSet& set, BenchOptions& options) {
 /// Options that contradict each other or mean nothing together.
 void check_run(const RunOptions& options) {
   const ShowOptions& show = options.show;
-  if (show.json && show.json_stream)
+  if (show.json && show.json_stream) {
     throw Error(ErrorKind::usage, "--json and --json-stream exclude each other");
+  }
   if (show.logprobs >= 0 && show.format() == ReplyFormat::text) {
     throw Error(ErrorKind::usage, "--logprobs adds to --json or --json-stream: give one of them");
   }
@@ -153,8 +154,12 @@ void read_bench_sizes(RunOptions& options) {
     const std::string name = options.prompt.positional ? "--bench" : "-p with --bench";
     bench.prompt_tokens = read_integer({name, *options.prompt.text}, 0, kMaxSize);
   }
-  if (!options.prompt.files.empty())
+  if (!options.prompt.files.empty()) {
     throw Error(ErrorKind::usage, "--bench makes its own text: no -f with it");
+  }
+  if (options.show.format() != ReplyFormat::text || options.show.echo) {
+    throw Error(ErrorKind::usage, "--bench has no reply to show: its formats are -o md, csv, json and jsonl");
+  }
   if (options.length.max_tokens) {
     bench.new_tokens =
         read_integer({"-n with --bench", std::to_string(*options.length.max_tokens)}, 0, kMaxSize);
