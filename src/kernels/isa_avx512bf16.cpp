@@ -19,19 +19,16 @@ struct PairProduct {
   using Weight = Bf16;
   static constexpr std::int64_t kUnitColumns = 2;
 
-  static V load_units(const std::byte* w, std::int64_t columns) {
-    // The weights lie in pairs as they are; a vector of units is a vector of half as many floats.
-    if (columns >= 2 * kLanes) return load(w);
-    alignas(64) std::byte whole[sizeof(V)] = {};
-    std::memcpy(whole, w, static_cast<std::size_t>(columns * Bf16::kBytes));
-    return load(whole);
+  static constexpr std::int64_t kWordUnits = 1;
+  template <int>
+  static V unit(V words) {
+    return words;
   }
 
   static V load_input(const float* x, std::int64_t columns) {
-    alignas(64) std::byte pairs[sizeof(V)] = {};
-    store_bf16(pairs, load_up_to(x, columns));
-    if (columns > kLanes) store_bf16(pairs + sizeof(V) / 2, load_up_to(x + kLanes, columns - kLanes));
-    return load(pairs);
+    const V low = load_up_to(x, columns);
+    const V high = columns > kLanes ? load_up_to(x + kLanes, columns - kLanes) : zero();
+    return reinterpret_cast<V>(_mm512_cvtne2ps_pbh(high, low));
   }
 
   static V multiply_add(V w, V x, V y) {

@@ -168,8 +168,8 @@ TEST_P(MatmulTest, FewGivesTheSameBitsHoweverRowsAndTokensAreCut) {
   std::vector<std::int64_t> token_counts;
   for (std::int64_t tokens = 1; tokens <= kFewTokens; ++tokens) token_counts.push_back(tokens);
   for (const DType dtype : kWeightDTypes) {
-    for (const std::int64_t cols : {7, 100, 257}) {
-      const Weights w(dtype, 29, cols, 2, 3);
+    for (const std::int64_t cols : {7, 100, 2100}) {
+      const Weights w(dtype, 150, cols, 2, 3);
       expect_same_however_cut(table().weights[static_cast<std::size_t>(dtype)].few, w.view(),
                               Input(kFewTokens, cols, 4), token_counts, dtype_name(dtype));
     }
