@@ -48,6 +48,10 @@ constexpr MatmulKernel kManyBf16 = many_kernel<PairProduct>();
 namespace qgen::kernels {
 namespace {
 
+/// AMD's families whose VDPBF16PS does twice the work of a float multiply-add: Zen 4 (a part of 0x19) and
+/// Zen 5. Intel's does half; others are unmeasured, and products of floats are also more exact.
+constexpr std::array<std::uint32_t, 2> kFastFamilies{0x19, 0x1A};
+
 const KernelTable& avx512bf16_table() noexcept {
   static const KernelTable table = [] {
     KernelTable changed = kAvx512.table();
@@ -63,6 +67,7 @@ const KernelTable& avx512bf16_table() noexcept {
 
 constinit const BuiltTable kAvx512Bf16{
     "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; },
+    [](const CpuFeatures& f) noexcept { return f.amd && std::ranges::count(kFastFamilies, f.family) != 0; },
     avx512bf16_table};
 
 }  // namespace qgen::kernels

@@ -20,16 +20,12 @@ template <class T>
 inline constexpr bool kScaled = std::is_same_v<T, F16>;
 
 /// A power of two that brings x into the range of f16: 1 where x fits well, so that most vectors are stored
-/// as they are. NaN and infinities are left to show themselves.
+/// as they are. Infinities and NaN survive any scale.
 inline float f16_scale(const float* x, std::int64_t n) {
-  V highest = zero(), not_finite = zero();
-  for (std::int64_t i = 0; i < n; i += kLanes) {
-    const V v = load_up_to(x + i, n - i);
-    highest = max(abs(v), highest);
-    not_finite = fma(v, zero(), not_finite);
-  }
+  V highest = zero();
+  for (std::int64_t i = 0; i < n; i += kLanes) highest = max(abs(load_up_to(x + i, n - i)), highest);
   const float top = largest(highest);
-  if (top == 0 || (top >= 0x1p-14f && top <= 0x1p15f) || !(sum(not_finite) == 0)) return 1.0f;
+  if (top == 0 || (top >= 0x1p-14f && top <= 0x1p15f)) return 1.0f;
   // The largest becomes 2^14..2^15; the exponent of a subnormal float counts as the lowest.
   const auto exponent = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(top) >> 23) - 127;
   const std::int32_t shift = std::max(exponent - 14, -126);
