@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tokenizer/split.h"
 #include "tokenizer/support.h"
 
 namespace qgen {
@@ -54,6 +55,23 @@ TEST(LongText, SpacesThatManyTokensWantToStripTakeLinearTime) {
 TEST(LongText, AHundredThousandBlankLinesComeBackWhole) {
   for (const std::string& text : {repeated("\n", 100'000), repeated("\r\n", 200'000)}) {
     EXPECT_EQ(tales().decode(tales().encode(text)), text);
+  }
+}
+
+TEST(LongText, EveryRuleSplitsInLinearTime) {
+  const auto seconds = [](SplitRule rule, const std::string& text) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < text.size();) i = piece_end(rule, text, i);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  for (const SplitRule rule : {SplitRule::gpt2, SplitRule::qwen2, SplitRule::llama3, SplitRule::tekken,
+                               SplitRule::o200k, SplitRule::each_digit, SplitRule::runs_of_digits}) {
+    for (const char* unit :
+         {"A", "a", "\u00aa", "A\u00aa", "\u0301", "\u0301A", "!A", " ", " \n", "\n ", "1", "!/", "'s"}) {
+      const double half = seconds(rule, repeated(unit, 200'000));
+      const double whole = seconds(rule, repeated(unit, 400'000));
+      EXPECT_LT(whole, 3 * half + 0.02) << unit << ": " << half << " s, then " << whole << " s";
+    }
   }
 }
 
