@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tokenizer/split.h"
 #include "tokenizer/support.h"
 
 namespace qgen {
 namespace {
 
+using testing::added_token;
+using testing::load;
+using testing::SmallTokenizer;
 using testing::tales;
 
-double seconds_to_encode(const std::string& text) {
+double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text) {
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(tales().decode(tales().encode(text)).empty(), text.empty());
+    EXPECT_FALSE(tokenizer.encode(text).empty());
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
@@ -26,12 +30,16 @@ std::string repeated(std::string_view unit, std::size_t bytes) {
   return text;
 }
 
+void expect_linear_time(const Tokenizer& tokenizer, std::string_view unit) {
+  const double half = seconds_to_encode(tokenizer, repeated(unit, 200'000));
+  const double whole = seconds_to_encode(tokenizer, repeated(unit, 400'000));
+  EXPECT_LT(whole, 3 * half + 0.02) << half << " s, then " << whole << " s";
+}
+
 class LongText : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LongText, TwiceTheTextTakesAboutTwiceTheTime) {
-  const double half = seconds_to_encode(repeated(GetParam(), 200'000));
-  const double whole = seconds_to_encode(repeated(GetParam(), 400'000));
-  EXPECT_LT(whole, 3 * half + 0.02) << half << " s, then " << whole << " s";
+  expect_linear_time(tales(), GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Units, LongText,
@@ -39,9 +47,31 @@ INSTANTIATE_TEST_SUITE_P(Units, LongText,
                                            "\u0301\u0323", "e\u0301", "\u1100\u1161", "\xFF", "<|im_end|>",
                                            "<", "A\u00aa", "The quick brown fox jumps over the lazy dog. "));
 
+TEST(LongText, SpacesThatManyTokensWantToStripTakeLinearTime) {
+  const SmallTokenizer tokenizer{.added = "[" + added_token(256, " ", {"lstrip", "rstrip"}) + "]"};
+  expect_linear_time(load(tokenizer.json()), " ");
+}
+
 TEST(LongText, AHundredThousandBlankLinesComeBackWhole) {
   for (const std::string& text : {repeated("\n", 100'000), repeated("\r\n", 200'000)}) {
     EXPECT_EQ(tales().decode(tales().encode(text)), text);
+  }
+}
+
+TEST(LongText, EveryRuleSplitsInLinearTime) {
+  const auto seconds = [](SplitRule rule, const std::string& text) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < text.size();) i = piece_end(rule, text, i);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  for (const SplitRule rule : {SplitRule::gpt2, SplitRule::qwen2, SplitRule::llama3, SplitRule::tekken,
+                               SplitRule::o200k, SplitRule::each_digit, SplitRule::runs_of_digits}) {
+    for (const char* unit :
+         {"A", "a", "\u00aa", "A\u00aa", "\u0301", "\u0301A", "!A", " ", " \n", "\n ", "1", "!/", "'s"}) {
+      const double half = seconds(rule, repeated(unit, 200'000));
+      const double whole = seconds(rule, repeated(unit, 400'000));
+      EXPECT_LT(whole, 3 * half + 0.02) << unit << ": " << half << " s, then " << whole << " s";
+    }
   }
 }
 
