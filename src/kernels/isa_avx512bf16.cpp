@@ -1,4 +1,4 @@
-// As isa_avx512.cpp, and AVX-512 BF16: `many` for bf16 weights rounds X to bf16 and multiplies pairs of
+// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 weights rounds X to bf16 and multiplies pairs of
 // columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's processors.
 #include "kernels/intrinsics.h"
 
@@ -40,7 +40,7 @@ double probe_bf16(std::int64_t rounds) noexcept {
   return probe_products<PairProduct>(rounds, 4.0 * kLanes);
 }
 
-constexpr MatmulKernel kManyBf16 = many_kernel<PairProduct>();
+constexpr MatmulKernel kBulkBf16 = many_kernel<PairProduct>();
 }  // namespace
 }  // namespace qgen::kernels::avx512bf16
 #include "kernels/region_end.h"
@@ -56,7 +56,7 @@ const KernelTable& avx512bf16_table() noexcept {
   static const KernelTable table = [] {
     KernelTable changed = kAvx512.table();
     changed.name = kAvx512Bf16.name;
-    changed.weights[static_cast<std::size_t>(DType::bf16)].many = avx512bf16::kManyBf16;
+    changed.weights[static_cast<std::size_t>(DType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.probe.bf16 = avx512bf16::probe_bf16;
     return changed;
   }();
