@@ -89,7 +89,7 @@ TEST_F(Context, SlidingEqualsTheTextbookLoop) {
     return qgen(more).out;
   };
   const std::string expected = text({"--mode", "naive"});
-  EXPECT_GT(expected.size(), 40U);
+  EXPECT_GT(expected.size(), 24U);
   EXPECT_EQ(text({"--mode", "all"}), expected);
   EXPECT_EQ(text({"--mode", "naive", "--keep", "4"}), text({"--mode", "all", "--keep", "4"}));
   EXPECT_NE(text({"--mode", "naive", "--keep", "4"}), expected);
