@@ -9,8 +9,9 @@
 namespace qgen {
 namespace {
 
-/// About 30 to 100 microseconds: longer than a stage's usual imbalance, shorter than a time slice.
-constexpr int kSpins = 4000;
+/// About 10 microseconds: longer than a stage's usual imbalance. Four times as long gains nothing on an idle
+/// machine and halves the speed on one that other programs keep busy.
+constexpr int kSpins = 1000;
 
 /// Where members share a processor, the one that spins keeps the one that it waits for from running.
 int spins_for(int threads) {
