@@ -75,6 +75,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool add(Json value) {
+    if (++count_ > limits_.max_values)
+      fail("JSON of more than " + std::to_string(limits_.max_values) + " values");
     if (stack_.empty()) {
       root_ = std::move(value);
     } else if (auto* array = std::get_if<JsonArray>(&stack_.back().value)) {
@@ -88,6 +90,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::string_view source_;
   JsonLimits limits_;
   std::vector<Frame> stack_;
+  std::size_t count_ = 0;
   Json root_;
 };
 

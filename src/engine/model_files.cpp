@@ -6,6 +6,7 @@
 #include "qgen/base/error.h"
 #include "qgen/base/mapped_file.h"
 #include "qgen/base/utf8.h"
+#include "qgen/models/architecture.h"
 
 namespace qgen {
 namespace {
@@ -28,8 +29,15 @@ void require_folder(const fs::path& folder) {
   }
 }
 
+/// The type is looked at first: other keys of a model that is not supported may well have other forms.
+ModelConfig read_config(std::string_view json, const std::string& source) {
+  (void)find_architecture(parse_model_type(json, source), source);
+  return parse_model_config(json, source);
+}
+
 GenerationConfig read_generation_config(const fs::path& path, const Log& log) {
-  if (!fs::exists(path)) {
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) {
     log.verbose(escape_control(path.string()) + ": not there, so sampling defaults are qgen's own");
     return {};
   }
@@ -43,7 +51,7 @@ ModelFiles read_model_folder(const fs::path& folder, const Log& log) {
   require_folder(folder);
   const fs::path config_path = folder / "config.json";
   const MappedFile config_file(config_path);
-  ModelConfig config = parse_model_config(as_text(config_file.bytes()), escape_control(config_path.string()));
+  ModelConfig config = read_config(as_text(config_file.bytes()), escape_control(config_path.string()));
   GenerationConfig generation = read_generation_config(folder / "generation_config.json", log);
   return {std::move(config), std::move(generation), Tokenizer::from_folder(folder),
           Checkpoint::from_folder(folder)};
@@ -51,7 +59,7 @@ ModelFiles read_model_folder(const fs::path& folder, const Log& log) {
 
 ModelFiles read_embedded_model(const EmbeddedModel& model) {
   const std::string source(model.name);
-  return {parse_model_config(as_text(model.config), source + "/config.json"),
+  return {read_config(as_text(model.config), source + "/config.json"),
           parse_generation_config(as_text(model.generation_config), source + "/generation_config.json"),
           Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config),
                                source + "/tokenizer.json"),

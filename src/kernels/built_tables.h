@@ -13,10 +13,12 @@ struct BuiltTable {
   std::string_view name;
   /// Whether a processor with these features can run it. Code of the table must not run before this said so.
   bool (*usable)(const CpuFeatures& features) noexcept;
+  /// Whether it is then faster than the tables before it; nullptr: always.
+  bool (*faster)(const CpuFeatures& features) noexcept;
   const KernelTable& (*table)() noexcept;
 };
 
-/// Defined by the ISA files.
+/// Defined by the ISA files, where the processor is of that kind.
 extern const BuiltTable kScalar, kAvx2, kAvx512, kAvx512Bf16;
 
 /// The tables of this build, the plainest first.

@@ -16,14 +16,6 @@ constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvx512, &kAvx512Bf16};
 constexpr std::array kBuilt{&kScalar};
 #endif
 
-/// AMD families whose VDPBF16PS does twice the work of a float multiply-add: Zen 3/4 and Zen 5. Elsewhere it
-/// has half the speed or is unmeasured, and products in floats are also more exact.
-constexpr std::array<std::uint32_t, 2> kFastBf16Families{0x19, 0x1A};
-
-bool has_fast_bf16(const CpuFeatures& features) {
-  return features.amd && std::ranges::find(kFastBf16Families, features.family) != kFastBf16Families.end();
-}
-
 std::string list_of(const auto& names) {
   std::string list;
   for (const std::string_view name : names) list.append(list.empty() ? "" : ", ").append(name);
@@ -45,8 +37,7 @@ std::span<const BuiltTable* const> built_tables() noexcept {
 const BuiltTable& best_table(const CpuFeatures& features) noexcept {
   const BuiltTable* best = kBuilt.front();
   for (const BuiltTable* built : kBuilt) {
-    if (built == &kAvx512Bf16 && !has_fast_bf16(features)) continue;
-    if (built->usable(features)) best = built;
+    if (built->usable(features) && (built->faster == nullptr || built->faster(features))) best = built;
   }
   return *best;
 }

@@ -1,4 +1,4 @@
-// As isa_avx512.cpp, and AVX-512 BF16: `many` for bf16 weights rounds X to bf16 and multiplies pairs of
+// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 weights rounds X to bf16 and multiplies pairs of
 // columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's processors.
 #include "kernels/intrinsics.h"
 
@@ -19,19 +19,16 @@ struct PairProduct {
   using Weight = Bf16;
   static constexpr std::int64_t kUnitColumns = 2;
 
-  static V load_units(const std::byte* w, std::int64_t columns) {
-    // The weights lie in pairs as they are; a vector of units is a vector of half as many floats.
-    if (columns >= 2 * kLanes) return load(w);
-    alignas(64) std::byte whole[sizeof(V)] = {};
-    std::memcpy(whole, w, static_cast<std::size_t>(columns * Bf16::kBytes));
-    return load(whole);
+  static constexpr std::int64_t kWordUnits = 1;
+  template <int>
+  static V unit(V words) {
+    return words;
   }
 
   static V load_input(const float* x, std::int64_t columns) {
-    alignas(64) std::byte pairs[sizeof(V)] = {};
-    store_bf16(pairs, load_up_to(x, columns));
-    if (columns > kLanes) store_bf16(pairs + sizeof(V) / 2, load_up_to(x + kLanes, columns - kLanes));
-    return load(pairs);
+    const V low = load_up_to(x, columns);
+    const V high = columns > kLanes ? load_up_to(x + kLanes, columns - kLanes) : zero();
+    return reinterpret_cast<V>(_mm512_cvtne2ps_pbh(high, low));
   }
 
   static V multiply_add(V w, V x, V y) {
@@ -43,7 +40,7 @@ double probe_bf16(std::int64_t rounds) noexcept {
   return probe_products<PairProduct>(rounds, 4.0 * kLanes);
 }
 
-constexpr MatmulKernel kManyBf16 = many_kernel<PairProduct>();
+constexpr MatmulKernel kBulkBf16 = many_kernel<PairProduct>();
 }  // namespace
 }  // namespace qgen::kernels::avx512bf16
 #include "kernels/region_end.h"
@@ -51,11 +48,15 @@ constexpr MatmulKernel kManyBf16 = many_kernel<PairProduct>();
 namespace qgen::kernels {
 namespace {
 
+/// AMD's families whose VDPBF16PS does twice the work of a float multiply-add: Zen 4 (a part of 0x19) and
+/// Zen 5. Intel's does half; others are unmeasured, and products of floats are also more exact.
+constexpr std::array<std::uint32_t, 2> kFastFamilies{0x19, 0x1A};
+
 const KernelTable& avx512bf16_table() noexcept {
   static const KernelTable table = [] {
     KernelTable changed = kAvx512.table();
     changed.name = kAvx512Bf16.name;
-    changed.weights[static_cast<std::size_t>(DType::bf16)].many = avx512bf16::kManyBf16;
+    changed.weights[static_cast<std::size_t>(DType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.probe.bf16 = avx512bf16::probe_bf16;
     return changed;
   }();
@@ -66,6 +67,7 @@ const KernelTable& avx512bf16_table() noexcept {
 
 constinit const BuiltTable kAvx512Bf16{
     "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; },
+    [](const CpuFeatures& f) noexcept { return f.amd && std::ranges::count(kFastFamilies, f.family) != 0; },
     avx512bf16_table};
 
 }  // namespace qgen::kernels

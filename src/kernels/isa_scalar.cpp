@@ -14,6 +14,6 @@ constexpr KernelTable kTable = generic_table("scalar");
 namespace qgen::kernels {
 
 constinit const BuiltTable kScalar{scalar::kTable.name, [](const CpuFeatures&) noexcept { return true; },
-                                   []() noexcept -> const KernelTable& { return scalar::kTable; }};
+                                   nullptr, []() noexcept -> const KernelTable& { return scalar::kTable; }};
 
 }  // namespace qgen::kernels

@@ -70,18 +70,18 @@ void Bpe::add_merges(const std::vector<Merge>& merges, std::string_view source) 
   merges_.assign(table_size(merges.size()), Merged{});
   merge_results_.reserve(merges.size());
   std::string joined;
-  for (const auto& [left, right] : merges) {
+  for (const Merge& merge : merges) {
     const auto known = [&](std::string_view piece) {
       const std::optional<TokenId> id = find(piece);
       if (!id) {
-        fail(source, "merge " + std::to_string(merge_results_.size()) + " (" + quoted(left) + " " +
-                         quoted(right) + ") needs the piece " + quoted(piece) +
+        fail(source, "merge " + std::to_string(merge_results_.size()) + " (" + quoted(merge.first) + " " +
+                         quoted(merge.second) + ") needs the piece " + quoted(piece) +
                          ", which the vocabulary does not have");
       }
       return *id;
     };
-    joined.assign(left).append(right);
-    const std::uint64_t pair = pair_key(known(left), known(right));
+    joined.assign(merge.first).append(merge.second);
+    const std::uint64_t pair = pair_key(known(merge.first), known(merge.second));
     const TokenId id = known(joined);
     // Where a pair occurs twice the later rank counts, as in the reference.
     merges_[merge_slot(pair)] = {pair, static_cast<std::uint32_t>(merge_results_.size()), id};

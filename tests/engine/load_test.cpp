@@ -79,6 +79,14 @@ TEST_F(LoadTest, GenerationConfigIsOptional) {
   EXPECT_EQ(Engine::from_folder(folder(), {}, Log()).end_ids(), std::vector<TokenId>{4093});
 }
 
+TEST_F(LoadTest, NamesAnUnknownModelTypeWhateverItsOtherKeysHold) {
+  test::write_file(folder() / "config.json", R"({"model_type": "mamba9\u001b[2J", "rope_parameters": 7})");
+  const std::string message = refusal(ErrorKind::unsupported);
+  EXPECT_THAT(message, HasSubstr("mamba9\\x1B[2J"));
+  for (const char* supported : {"llama", "mistral", "qwen2", "qwen3"})
+    EXPECT_THAT(message, HasSubstr(supported));
+}
+
 TEST_F(LoadTest, RefusesATokenizerLargerThanTheVocabulary) {
   replace("config.json", "\"vocab_size\": 4096", "\"vocab_size\": 4000");
   const std::string message = refusal(ErrorKind::file);

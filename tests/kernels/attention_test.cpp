@@ -98,9 +98,13 @@ std::vector<float> make_queries(RandomFloats& random, std::int64_t queries, std:
   return q;
 }
 
+/// Stores random keys and values; some are so small or large that halves need a scale.
 void fill(Chunk& chunk, RandomFloats& random, std::int64_t positions, std::int64_t head_dim) {
   for (std::int64_t p = 0; p < positions; ++p) {
-    chunk.store(p, random.vector(head_dim).data(), random.vector(head_dim).data());
+    auto k = random.vector(head_dim), v = random.vector(head_dim);
+    if (p % 5 == 1) std::ranges::transform(k, k.begin(), [](float x) { return x * 0x1p-30f; });
+    if (p % 7 == 2) std::ranges::transform(v, v.begin(), [](float x) { return x * 0x1p20f; });
+    chunk.store(p, k.data(), v.data());
   }
 }
 
@@ -258,6 +262,17 @@ TEST_P(AttentionTest, MergeKeepsNaNFromEitherSide) {
     table().merge(b.data(), in_a ? 0.1f : -kInfinity, in_a ? 1.0f : kNan, 2, a.data(), &max_a, &sum_a);
     EXPECT_TRUE(std::isnan(sum_a));
     EXPECT_TRUE(std::isnan(a[1]));
+  }
+}
+
+TEST_P(AttentionTest, MergeForgetsPartsThatAreFarBelowTheOther) {
+  for (const float below : {100.0f, 1e6f, kInfinity}) {
+    std::vector<float> a{0.0f}, b{1e30f};
+    float max_a = 2.0f, sum_a = 3.0f;
+    table().merge(b.data(), max_a - below, 4.0f, 1, a.data(), &max_a, &sum_a);
+    EXPECT_EQ(a[0], 0.0f);
+    EXPECT_EQ(max_a, 2.0f);
+    EXPECT_EQ(sum_a, 3.0f);
   }
 }
 

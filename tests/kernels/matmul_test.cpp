@@ -111,17 +111,19 @@ TEST_P(MatmulTest, FewMatchesReferenceOnAllLengthsAndAlignments) {
   }
 }
 
-TEST_P(MatmulTest, ManyMatchesReferenceOnAllLengthsAndAlignments) {
+TEST_P(MatmulTest, ManyAndBulkMatchReferenceOnAllLengthsAndAlignments) {
   for (const DType dtype : kWeightDTypes) {
-    const MatmulKernel& many = table().weights[static_cast<std::size_t>(dtype)].many;
+    const WeightKernels& kernels = table().weights[static_cast<std::size_t>(dtype)];
     const bool rounds = table().name == "avx512bf16" && dtype == DType::bf16;
     std::int64_t step = 0;
     for (const std::int64_t cols : column_counts(lanes())) {
       const std::int64_t rows = 1 + step * 7 % 141, tokens = 1 + step * 5 % 31, padding = step % 5;
       const Weights w(dtype, rows, cols, padding, static_cast<std::uint32_t>(step));
       const Input x(tokens, cols, static_cast<std::uint32_t>(step + 1));
-      expect_near_reference(multiply(many, w.view(), x, 0, tokens, 0, rows), w.view(), x, many_chain(cols),
-                            rounds ? DType::bf16 : DType::f32);
+      expect_near_reference(multiply(kernels.many, w.view(), x, 0, tokens, 0, rows), w.view(), x,
+                            many_chain(cols), DType::f32);
+      expect_near_reference(multiply(kernels.bulk, w.view(), x, 0, tokens, 0, rows), w.view(), x,
+                            many_chain(cols), rounds ? DType::bf16 : DType::f32);
       ++step;
     }
   }
@@ -135,6 +137,7 @@ TEST_P(MatmulTest, ReadsWeightsAtAnyByteOffset) {
     const Input x(3, kCols, 2);
     const auto few = multiply(kernels.few, w.view(), x, 0, 3, 0, kRows);
     const auto many = multiply(kernels.many, w.view(), x, 0, 3, 0, kRows);
+    const auto bulk = multiply(kernels.bulk, w.view(), x, 0, 3, 0, kRows);
     for (std::size_t offset = 0; offset < 8; ++offset) {
       std::vector<std::byte> moved(static_cast<std::size_t>(w.view().bytes()) + offset);
       std::memcpy(moved.data() + offset, w.view().data, static_cast<std::size_t>(w.view().bytes()));
@@ -142,6 +145,7 @@ TEST_P(MatmulTest, ReadsWeightsAtAnyByteOffset) {
       view.data = moved.data() + offset;
       EXPECT_EQ(multiply(kernels.few, view, x, 0, 3, 0, kRows), few) << offset;
       EXPECT_EQ(multiply(kernels.many, view, x, 0, 3, 0, kRows), many) << offset;
+      EXPECT_EQ(multiply(kernels.bulk, view, x, 0, 3, 0, kRows), bulk) << offset;
     }
   }
 }
@@ -168,20 +172,23 @@ TEST_P(MatmulTest, FewGivesTheSameBitsHoweverRowsAndTokensAreCut) {
   std::vector<std::int64_t> token_counts;
   for (std::int64_t tokens = 1; tokens <= kFewTokens; ++tokens) token_counts.push_back(tokens);
   for (const DType dtype : kWeightDTypes) {
-    for (const std::int64_t cols : {7, 100, 257}) {
-      const Weights w(dtype, 29, cols, 2, 3);
+    for (const std::int64_t cols : {7, 100, 2100}) {
+      const Weights w(dtype, 150, cols, 2, 3);
       expect_same_however_cut(table().weights[static_cast<std::size_t>(dtype)].few, w.view(),
                               Input(kFewTokens, cols, 4), token_counts, dtype_name(dtype));
     }
   }
 }
 
-TEST_P(MatmulTest, ManyGivesTheSameBitsHoweverRowsAndTokensAreCut) {
+TEST_P(MatmulTest, ManyAndBulkGiveTheSameBitsHoweverRowsAndTokensAreCut) {
   for (const DType dtype : kWeightDTypes) {
     for (const std::int64_t cols : {7, 100, 1601}) {
       const Weights w(dtype, 150, cols, 2, 3);
-      expect_same_however_cut(table().weights[static_cast<std::size_t>(dtype)].many, w.view(),
-                              Input(53, cols, 4), {1, 2, 5, 11, 12, 13, 17, 24, 40, 53}, dtype_name(dtype));
+      const WeightKernels& kernels = table().weights[static_cast<std::size_t>(dtype)];
+      for (const MatmulKernel* kernel : {&kernels.many, &kernels.bulk}) {
+        expect_same_however_cut(*kernel, w.view(), Input(53, cols, 4), {1, 2, 5, 11, 12, 13, 17, 24, 40, 53},
+                                dtype_name(dtype));
+      }
     }
   }
 }
@@ -190,7 +197,7 @@ TEST_P(MatmulTest, PreparesTokensInAnyRangesOfBlocks) {
   constexpr std::int64_t kTokens = 50, kCols = 77;
   const Input x(kTokens, kCols, 5);
   for (const WeightKernels& kernels : table().weights) {
-    for (const MatmulKernel* kernel : {&kernels.few, &kernels.many}) {
+    for (const MatmulKernel* kernel : {&kernels.few, &kernels.many, &kernels.bulk}) {
       std::vector<std::byte> once(kernel->input_bytes(kTokens, kCols)), parts(once.size());
       kernel->prepare(x.row(0), x.stride, 0, kTokens, kCols, once.data());
       for (std::int64_t t = 0; t < kTokens; t += 3 * kernel->token_block) {
@@ -208,7 +215,7 @@ TEST_P(MatmulTest, WritesOnlyItsRowsAndTokens) {
     const Weights w(dtype, kRows, kCols, 0, 6);
     const Input x(kTokens, kCols, 7);
     const WeightKernels& kernels = table().weights[static_cast<std::size_t>(dtype)];
-    for (const MatmulKernel* kernel : {&kernels.few, &kernels.many}) {
+    for (const MatmulKernel* kernel : {&kernels.few, &kernels.many, &kernels.bulk}) {
       std::vector<std::byte> input(kernel->input_bytes(kTokens, kCols)),
           scratch(kernel->scratch_bytes(kCols));
       kernel->prepare(x.row(0), x.stride, 0, kTokens, kCols, input.data());
@@ -235,7 +242,7 @@ TEST_P(MatmulTest, NonFiniteValuesReachOnlyTheirOwnOutputs) {
     Input x(kTokens, kCols, 9);
     x.values[static_cast<std::size_t>(2 * x.stride + 1)] = std::numeric_limits<float>::infinity();
     const WeightKernels& kernels = table().weights[static_cast<std::size_t>(dtype)];
-    for (const MatmulKernel* kernel : {&kernels.few, &kernels.many}) {
+    for (const MatmulKernel* kernel : {&kernels.few, &kernels.many, &kernels.bulk}) {
       const auto y = multiply(*kernel, view, x, 0, kTokens, 0, kRows);
       for (std::int64_t t = 0; t < kTokens; ++t) {
         for (std::int64_t r = 0; r < kRows; ++r) {

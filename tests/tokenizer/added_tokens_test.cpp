@@ -75,12 +75,6 @@ TEST(AddedTokens, IdsFollowTheVocabularyWhateverTheFileSays) {
   EXPECT_EQ(loaded.find("<y>"), 258);
 }
 
-TEST(AddedTokens, ManySpacesAndStrippingTokensTakeLinearTime) {
-  const SmallTokenizer tokenizer{.added = "[" + added_token(256, " ", {"lstrip", "rstrip"}) + "]"};
-  const Tokenizer loaded = load(tokenizer.json());
-  EXPECT_FALSE(loaded.encode(std::string(300'000, ' ')).empty());
-}
-
 TEST(AddedTokens, TokensMayOverlapWhatRstripTook) {
   const SmallTokenizer tokenizer{.added = "[" + added_token(256, "<x>", {"rstrip"}) + ", " +
                                           added_token(257, "  ") + ", " +

@@ -99,6 +99,18 @@ TEST(Bpe, AnUnknownTokenThatIsNotThereOnlyMattersWhereBytesAreMissing) {
   expect_error(ErrorKind::file, {"<unk>"}, [&] { load(lacking); });
 }
 
+TEST(Bpe, BytesWithoutAPieceAreDroppedOrBecomeTheUnknownToken) {
+  const auto encode = [](const std::string& fields) {
+    std::string json = SmallTokenizer{.pieces = {"<unk>"}, .model_fields = fields}.json();
+    for (const std::string piece : {"\"q\"", "\"z\""})
+      json.replace(json.find(piece), 3, "\"un" + piece.substr(1));
+    return load(json).encode("aqzb");
+  };
+  EXPECT_EQ(encode(""), (Ids{'a', 'b'}));
+  EXPECT_EQ(encode(R"("unk_token": "<unk>", )"), (Ids{'a', 256, 256, 'b'}));
+  EXPECT_EQ(encode(R"("unk_token": "<unk>", "fuse_unk": true, )"), (Ids{'a', 256, 'b'}));
+}
+
 TEST(Bpe, LongPiecesAreMergedLikeShortOnes) {
   const SmallTokenizer tokenizer{.pieces = {"aa", "aaaa"}, .merges = R"(["a a", "aa aa"])"};
   EXPECT_EQ(load(tokenizer.json()).encode(std::string(4001, 'a')).size(), 1001U);

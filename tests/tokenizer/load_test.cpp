@@ -76,6 +76,8 @@ TEST(Load, EndTokensComeFromTheConfiguration) {
   EXPECT_EQ(end_ids(R"({"eos_token": null})"), Ids{});
   EXPECT_EQ(end_ids(R"({"eos_token": "<|not there|>"})"), Ids{});
   EXPECT_EQ(end_ids(""), Ids{});
+  EXPECT_EQ(end_ids(R"({"model_max_length": 1000000000000000019884624838656, "eos_token": "<|im_end|>"})"),
+            (Ids{4095}));
   expect_error(ErrorKind::file, {"eos_token"}, [&] { end_ids(R"({"eos_token": 5})"); });
 }
 

@@ -46,9 +46,8 @@ TEST(StreamText, AnyCuttingGivesTheSameBytes) {
     StreamText stream;
     std::string out;
     for (std::size_t i = 0; i < text.size(); i += step) {
-      const std::string part = stream.push(std::string_view(text).substr(i, step));
-      EXPECT_EQ(incomplete_utf8_suffix(part), 0U);
-      out += part;
+      out += stream.push(std::string_view(text).substr(i, step));
+      EXPECT_LE(std::min(i + step, text.size()) - out.size(), 3U);
     }
     EXPECT_EQ(out + stream.flush(), text);
   }

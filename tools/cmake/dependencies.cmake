@@ -24,9 +24,6 @@ qgen_dependency(CLI11 CLI11::CLI11 "2.1" https://github.com/CLIUtils/CLI11/archi
 qgen_dependency(nlohmann_json nlohmann_json::nlohmann_json "3.10"
   https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
   8c4b26bf4b422252e13f332bc5e388ec0ab5c3443d24399acb675e68278d341f)
-qgen_dependency(spdlog spdlog::spdlog_header_only "1.9"
-  https://github.com/gabime/spdlog/archive/refs/tags/v1.10.0.tar.gz
-  697f91700237dbae2326b90469be32b876b2b44888302afbc7aceb68bcfe8224)
 if(QGEN_BUILD_TESTS)
   qgen_dependency(GTest GTest::gmock "" https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
     81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2)

@@ -148,6 +148,7 @@ ADDED = [
     ("\u00fc", {"special": True}),
     ("  ", {}),
     ("\u0120a", {}),
+    ("o\u0308o", {"special": True, "normalized": True}),
 ]
 
 
@@ -287,6 +288,7 @@ def legacy_cases():
         yield {"tokenizer_class": cls, "bos_token": None, "eos_token": None, "unk_token": None, "pad_token": None}, {}
         yield {"tokenizer_class": cls, "additional_special_tokens": ["<x>", old("<t>")]}, {}
         yield {"tokenizer_class": cls, "added_tokens_decoder": {"270": new("<x>"), "1000": new("<t>"), "300": {"content": "<|im_end|>"}}}, {}
+        yield {"tokenizer_class": cls, "added_tokens_decoder": {"259": {"content": "<e\u0301>"}, "260": {"content": "<a\u0301>", "special": True}}}, {}
         yield {"tokenizer_class": cls, "eos_token": "<t>"}, {"added_tokens.json": {"<|im_end|>": 300, "<x>": 259, "<t>": 260}}
         yield {"tokenizer_class": cls}, {"special_tokens_map.json": {"eos_token": old("<t>"), "additional_special_tokens": ["<x>"]}}
         yield {"tokenizer_class": cls, "added_tokens_decoder": {"259": new("<x>")}}, {"special_tokens_map.json": {"eos_token": "<t>"}}
@@ -301,7 +303,7 @@ def write_legacy(out):
     for piece in ("##", "he", "<|endoftext|>", "\u0120t", "\u0120the", "12"):
         vocab[piece] = len(vocab)
     merges = "#version: 0.2\n# #\nh e\n\u0120 t\n\u0120t he\n1 2\n"
-    texts = ["hello ## the 12", "<|endoftext|>a<x> b <t>  c<|im_end|>", "e\u0301\u00e9 I'M x", "", " <t> "]
+    texts = ["hello ## the 12", "<|endoftext|>a<x> b <t>  c<|im_end|>", "e\u0301\u00e9 I'M x", "", " <t> ", "<e\u0301> <\u00e9> <a\u0301> <\u00e1>"]
     cases = []
     for config, files in legacy_cases():
         with tempfile.TemporaryDirectory() as folder:

@@ -49,11 +49,12 @@ class Json {
 /// What a JSON text may look like.
 struct JsonLimits {
   std::size_t max_depth = 128;
+  std::size_t max_values = 8'000'000;  ///< bounds memory at about 40 bytes a value
 };
 
 /// Parses one whole JSON text (RFC 8259, UTF-8). Throws Error{file} with "`source`: ..." for malformed text,
-/// nesting beyond the limit, or a member name that occurs twice in one object (the message names it). Never
-/// recurses.
+/// nesting or a number of values beyond the limits, or a member name that occurs twice in one object (the
+/// message names it). Never recurses.
 Json parse_json(std::string_view text, std::string_view source, const JsonLimits& limits = {});
 
 }  // namespace qgen

@@ -46,14 +46,23 @@ struct MatmulKernel {
   void (*multiply)(const MatmulArgs& args) noexcept = nullptr;
 };
 
-/// Up to this many tokens are multiplied by `few`, more by `many`.
+/// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`.
 inline constexpr std::int64_t kFewTokens = 16;
+inline constexpr std::int64_t kManyTokens = 128;
 
-/// Multiplication by weights of one type: `few` streams the weights once and keeps products exact, `many`
-/// packs panels of them for reuse and may round X to the weights' own type.
+/// Multiplication by weights of one type. `few` streams the weights once; `many` packs panels of them for
+/// reuse; both keep products exact. `bulk` may round X to the weights' own type where that is faster: for a
+/// short prompt it would save little, so only long ones pay that price.
 struct WeightKernels {
   MatmulKernel few;
   MatmulKernel many;
+  MatmulKernel bulk;
+
+  /// The kernel for a product of that many tokens.
+  [[nodiscard]] const MatmulKernel& for_tokens(std::int64_t tokens) const noexcept {
+    if (tokens <= kFewTokens) return few;
+    return tokens <= kManyTokens ? many : bulk;
+  }
 };
 
 /// Types of cached keys and values. f16 carries a power-of-two scale for each vector, so that its range is

@@ -136,8 +136,10 @@ void CpuExecutor::allocate() {
 std::int64_t CpuExecutor::prepared_bytes() const {
   std::size_t most = 0;
   for (const PlanWeight& weight : plan_.weights) {
-    const MatmulKernel& kernel = model_.kernels->weights[static_cast<std::size_t>(weight.view.dtype)].many;
-    most = std::max(most, kernel.input_bytes(std::ssize(tokens_), weight.view.cols));
+    const WeightKernels& kernels = model_.kernels->weights[static_cast<std::size_t>(weight.view.dtype)];
+    for (const std::int64_t rows : {std::ssize(tokens_), std::ssize(logit_rows_)}) {
+      most = std::max(most, kernels.for_tokens(rows).input_bytes(rows, weight.view.cols));
+    }
   }
   return static_cast<std::int64_t>(most);
 }

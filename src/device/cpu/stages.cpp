@@ -56,9 +56,8 @@ StageRunner::Input StageRunner::prepare_together(const Source& source, const Mat
 }
 
 StageRunner::Input StageRunner::prepare(const Source& source, DType dtype) {
-  const WeightKernels& weights = kernels().weights[static_cast<std::size_t>(dtype)];
-  return source.rows <= kFewTokens ? prepare_alone(source, weights.few)
-                                   : prepare_together(source, weights.many);
+  const MatmulKernel& kernel = kernels().weights[static_cast<std::size_t>(dtype)].for_tokens(source.rows);
+  return source.rows <= kFewTokens ? prepare_alone(source, kernel) : prepare_together(source, kernel);
 }
 
 /// y[token, row] = x[token] . W[row] for the rows of the range; y points at row 0.

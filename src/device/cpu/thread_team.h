@@ -32,6 +32,7 @@ class ThreadTeam {
   void stop() noexcept;
 
   int size_;
+  int spins_;                                       // before sleeping
   const std::function<void(int)>* work_ = nullptr;  // written before jobs_ is advanced
   alignas(64) std::atomic<std::uint32_t> jobs_{0};
   alignas(64) std::atomic<std::uint32_t> arrived_{0};

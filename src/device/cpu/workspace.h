@@ -46,7 +46,7 @@ struct Activations {
   std::span<float> delta;         ///< [T, D]: what ProjectAdd adds
   std::span<float> cos, sin;      ///< [T, d/2]
   std::span<float> logits;        ///< [wanted rows, V]
-  std::span<std::byte> prepared;  ///< shared input of `many` kernels
+  std::span<std::byte> prepared;  ///< shared input of products of more rows
 };
 
 }  // namespace qgen

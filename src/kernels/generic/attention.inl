@@ -4,27 +4,28 @@
 //   out[q, d] = sum over p of exp(score[q, p] - max) * v[p, d], one chain over p
 // Tiles of queries share what is loaded of keys and values; every query's arithmetic is its own.
 
-/// Vectors of positions in a tile of scores, and of values in a tile of outputs, next to `queries` queries.
-inline constexpr int kScoreVectors = 4;
-constexpr int mix_vectors(int queries) {
-  return queries <= kQueryTile / 2 ? 8 : 4;
+/// Vectors of positions in a tile of scores, or of values in a tile of outputs, beside `queries` queries: as
+/// many (eight at most, a power of two) as leave registers for themselves and for what is broadcast.
+constexpr int attend_vectors(int queries) {
+  int vectors = 8;
+  while (vectors > 1 && (queries + 1) * vectors + 1 > kRegisters) vectors /= 2;
+  return vectors;
 }
+
+/// How far ahead of the values in use to prefetch, in bytes; keys are wanted one tile ahead.
+inline constexpr std::int64_t kMixAhead = 8192;
 
 /// Whether vectors of this type carry a scale: f16 does, to have the range of a float.
 template <class T>
 inline constexpr bool kScaled = std::is_same_v<T, F16>;
 
 /// A power of two that brings x into the range of f16: 1 where x fits well, so that most vectors are stored
-/// as they are. NaN and infinities are left to show themselves.
+/// as they are. Infinities and NaN survive any scale.
 inline float f16_scale(const float* x, std::int64_t n) {
-  V highest = zero(), not_finite = zero();
-  for (std::int64_t i = 0; i < n; i += kLanes) {
-    const V v = load_up_to(x + i, n - i);
-    highest = max(abs(v), highest);
-    not_finite = fma(v, zero(), not_finite);
-  }
+  V highest = zero();
+  for (std::int64_t i = 0; i < n; i += kLanes) highest = max(abs(load_up_to(x + i, n - i)), highest);
   const float top = largest(highest);
-  if (top == 0 || (top >= 0x1p-14f && top <= 0x1p15f) || !(sum(not_finite) == 0)) return 1.0f;
+  if (top == 0 || (top >= 0x1p-14f && top <= 0x1p15f)) return 1.0f;
   // The largest becomes 2^14..2^15; the exponent of a subnormal float counts as the lowest.
   const auto exponent = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(top) >> 23) - 127;
   const std::int32_t shift = std::max(exponent - 14, -126);
@@ -66,9 +67,16 @@ void score_tile(const AttendArgs& a, std::int64_t query, std::int64_t position) 
     const std::int64_t p = position + static_cast<std::int64_t>(i) * kLanes;
     k[i] = a.chunk.k + (p / kKvLanes * a.head_dim * kKvLanes + p % kKvLanes) * T::kBytes;
   }
+  constexpr int kBlockVectors = static_cast<int>(kKvLanes / kLanes);
+  const std::int64_t ahead =
+      (Vectors + kBlockVectors - 1) / kBlockVectors * a.head_dim * kKvLanes * T::kBytes;
   Grid<Queries, Vectors> sums = {};
   for (std::int64_t d = 0; d < a.head_dim; ++d) {
     Row<Vectors> keys;
+    QGEN_UNROLL
+    for (int i = 0; i < Vectors; i += kBlockVectors) {
+      __builtin_prefetch(k[static_cast<std::size_t>(i)] + ahead + d * kKvLanes * T::kBytes);
+    }
     QGEN_UNROLL
     for (int i = 0; i < Vectors; ++i)
       keys[i] = T::load(k[static_cast<std::size_t>(i)] + d * kKvLanes * T::kBytes);
@@ -126,6 +134,10 @@ void mix_tile(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::
     for (int i = 0; i < Vectors; ++i) sums[j][i] = load_up_to(out + j * a.out_stride + i * kLanes, n);
   }
   for (std::int64_t p = begin; p < end; ++p) {
+    QGEN_UNROLL
+    for (std::int64_t i = 0; i < Vectors * kLanes * T::kBytes; i += 64) {
+      __builtin_prefetch(v + p * a.head_dim * T::kBytes + kMixAhead + i);
+    }
     Row<Vectors> values;
     QGEN_UNROLL
     for (int i = 0; i < Vectors; ++i) {
@@ -145,31 +157,36 @@ void mix_tile(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::
   }
 }
 
-template <class T, int Queries>
-void mix(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::int64_t end) {
-  constexpr int kVectors = mix_vectors(Queries);
-  std::int64_t d = 0;
-  for (; d + kVectors * kLanes <= a.head_dim; d += kVectors * kLanes) {
-    mix_tile<T, Queries, kVectors>(a, query, begin, end, d);
+/// Scores from `position` to `end` in tiles of Vectors vectors, the rest in smaller ones.
+template <class T, int Queries, int Vectors>
+void score(const AttendArgs& a, std::int64_t query, std::int64_t position, std::int64_t end) {
+  for (; position + Vectors * kLanes <= end; position += Vectors * kLanes) {
+    score_tile<T, Queries, Vectors>(a, query, position);
   }
-  for (; d < a.head_dim; d += kLanes) mix_tile<T, Queries, 1>(a, query, begin, end, d);
+  if constexpr (Vectors > 1) score<T, Queries, Vectors / 2>(a, query, position, end);
+}
+
+/// Outputs from d on in tiles of Vectors vectors, the rest in smaller ones.
+template <class T, int Queries, int Vectors>
+void mix(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::int64_t end, std::int64_t d) {
+  for (; Vectors == 1 ? d < a.head_dim : d + Vectors * kLanes <= a.head_dim; d += Vectors * kLanes) {
+    mix_tile<T, Queries, Vectors>(a, query, begin, end, d);
+  }
+  if constexpr (Vectors > 1) mix<T, Queries, Vectors / 2>(a, query, begin, end, d);
 }
 
 template <class T, int Queries>
 void attend_tile(const AttendArgs& a, std::int64_t query) {
   const auto [least, most] = std::minmax_element(a.visible + query, a.visible + query + Queries);
-  std::int64_t p = 0;
-  for (; p + kScoreVectors * kLanes <= round_up(*most, kLanes); p += kScoreVectors * kLanes) {
-    score_tile<T, Queries, kScoreVectors>(a, query, p);
-  }
-  for (; p < *most; p += kLanes) score_tile<T, Queries, 1>(a, query, p);
+  score<T, Queries, attend_vectors(Queries)>(a, query, 0, round_up(*most, kLanes));
   for (int j = 0; j < Queries; ++j) {
     softmax<T>(a, query + j);
     std::fill_n(a.out + (query + j) * a.out_stride, a.head_dim, 0.0f);
   }
-  mix<T, Queries>(a, query, 0, *least);
+  mix<T, Queries, attend_vectors(Queries)>(a, query, 0, *least, 0);
   for (int j = 0; j < Queries; ++j) {
-    if (a.visible[query + j] > *least) mix<T, 1>(a, query + j, *least, a.visible[query + j]);
+    const std::int64_t visible = a.visible[query + j];
+    if (visible > *least) mix<T, 1, attend_vectors(1)>(a, query + j, *least, visible, 0);
   }
 }
 

@@ -13,18 +13,30 @@ struct F32 {
   static constexpr std::int64_t kBytes = 4;
   static V load(const void* from) { return load_f32(from); }
   static void store(void* to, V v) { store_f32(to, v); }
+  template <int>
+  static V column(V words) {
+    return words;
+  }
 };
 
 struct F16 {
   static constexpr std::int64_t kBytes = 2;
   static V load(const void* from) { return load_f16(from); }
   static void store(void* to, V v) { store_f16(to, v); }
+  template <int i>
+  static V column(V words) {
+    return i == 0 ? low_f16(words) : high_f16(words);
+  }
 };
 
 struct Bf16 {
   static constexpr std::int64_t kBytes = 2;
   static V load(const void* from) { return load_bf16(from); }
   static void store(void* to, V v) { store_bf16(to, v); }
+  template <int i>
+  static V column(V words) {
+    return i == 0 ? low_bf16(words) : high_bf16(words);
+  }
 };
 
 /// Vectors that live in registers once the loops over them are unrolled.
@@ -32,6 +44,14 @@ template <int N>
 using Row = V[static_cast<std::size_t>(N)];
 template <int M, int N>
 using Grid = V[static_cast<std::size_t>(M)][static_cast<std::size_t>(N)];
+
+/// The first n bytes at `from`, at most a vector, zeros after them.
+inline V load_bytes(const void* from, std::int64_t n) {
+  if (n >= static_cast<std::int64_t>(sizeof(V))) return load(from);
+  alignas(64) std::byte whole[sizeof(V)] = {};
+  std::memcpy(whole, from, static_cast<std::size_t>(n));
+  return load(whole);
+}
 
 /// The first n elements (below kLanes) at `from`, zeros after them.
 template <class T>

@@ -18,9 +18,14 @@ template <class W>
 struct FloatProduct {
   using Weight = W;
   static constexpr std::int64_t kUnitColumns = 1;
-  /// Units from kLanes columns of W.
-  static V load_units(const std::byte* w, std::int64_t columns) { return load_up_to<W>(w, columns); }
-  /// Units from columns of X.
+  /// Units in 32 bits of W.
+  static constexpr std::int64_t kWordUnits = 4 / W::kBytes;
+  /// Unit i of kWordUnits in every lane's 32 bits of W.
+  template <int i>
+  static V unit(V words) {
+    return W::template column<i>(words);
+  }
+  /// Units from `columns` columns of X, of which there may be more than fill a vector.
   static V load_input(const float* x, std::int64_t columns) { return load_up_to(x, columns); }
   static V multiply_add(V w, V x, V y) { return fma(w, x, y); }
 };
@@ -41,8 +46,7 @@ std::size_t many_scratch_bytes(std::int64_t cols) noexcept {
   return static_cast<std::size_t>(kBlockPanels * kPanelRows * units) * sizeof(float);
 }
 
-/// Transposes tokens [begin, end) of one tile: vectors of kLanes units of each token become vectors of
-/// tokens.
+/// Transposes the tokens of one tile: vectors of kLanes units of each token become vectors of tokens.
 template <class P>
 void prepare_tile(const float* x, std::int64_t x_stride, std::int64_t tokens, std::int64_t cols,
                   float* tile) {
@@ -53,7 +57,9 @@ void prepare_tile(const float* x, std::int64_t x_stride, std::int64_t tokens, st
     for (std::int64_t t = 0; t < tokens; ++t) block[t] = P::load_input(x + t * x_stride + c, cols - c);
     transpose(block);
     for (std::int64_t i = 0; i < std::min(kLanes, units - u); ++i) {
-      store_up_to(tile + (u + i) * kTileTokens, block[i], kTileTokens);
+      // What a whole vector writes beyond its unit, the next unit overwrites; the last one has no next.
+      const bool last = u + i + 1 == units;
+      store_up_to(tile + (u + i) * kTileTokens, block[i], last ? kTileTokens : kLanes);
     }
   }
 }
@@ -72,25 +78,60 @@ struct ManyBlock {
   std::int64_t row, rows, unit, units;
 };
 
+/// The next words of `rows` rows, of which `bytes` bytes are left; zeros beyond them and for further rows.
+inline void load_words(const std::byte* w, std::int64_t stride, std::int64_t rows, std::int64_t bytes,
+                       V (&words)[kLanes]) {
+  if (rows == kLanes && bytes >= static_cast<std::int64_t>(sizeof(V))) {
+    QGEN_UNROLL
+    for (std::int64_t i = 0; i < kLanes; ++i) words[i] = load(w + i * stride);
+    return;
+  }
+  for (std::int64_t i = 0; i < kLanes; ++i) words[i] = i < rows ? load_bytes(w + i * stride, bytes) : zero();
+}
+
+/// Packs `rows` rows (kLanes of them, the last ones zeros where there are fewer) from the block's columns:
+/// vectors of 32-bit words of each row become, transposed, vectors of rows.
 template <class P>
-void pack_block(const MatmulArgs& a, const ManyBlock& block, float* packed) {
-  for (std::int64_t r = 0; r < round_up(block.rows, kPanelRows); r += kLanes) {
-    float* panel = packed + r / kPanelRows * kPanelRows * block.units + r % kPanelRows;
-    const std::int64_t rows = std::clamp<std::int64_t>(block.rows - r, 0, kLanes);
-    for (std::int64_t u = 0; u < block.units; u += kLanes) {
-      V units[kLanes] = {};
-      const std::int64_t c = (block.unit + u) * P::kUnitColumns;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const std::byte* w = a.w + (block.row + r + i) * a.w_stride + c * P::Weight::kBytes;
-        units[i] = P::load_units(w, a.cols - c);
-      }
-      transpose(units);
-      for (std::int64_t i = 0; i < std::min(kLanes, block.units - u); ++i) {
-        store(panel + (u + i) * kPanelRows, units[i]);
+void pack_rows(const MatmulArgs& a, const ManyBlock& block, std::int64_t row, std::int64_t rows,
+               float* panel) {
+  const std::int64_t offset = block.unit * P::kUnitColumns * P::Weight::kBytes;
+  const std::int64_t bytes = a.cols * P::Weight::kBytes - offset;
+  const std::byte* w = a.w + row * a.w_stride + offset;
+  for (std::int64_t u = 0; u < block.units; u += kLanes * P::kWordUnits) {
+    V words[kLanes];
+    load_words(w + u / P::kWordUnits * 4, a.w_stride, rows, bytes - u / P::kWordUnits * 4, words);
+    transpose(words);
+    const std::int64_t units = std::min(kLanes * P::kWordUnits, block.units - u);
+    for (std::int64_t i = 0; i < units; i += P::kWordUnits) {
+      float* to = panel + (u + i) * kPanelRows;
+      store(to, P::template unit<0>(words[i / P::kWordUnits]));
+      if constexpr (P::kWordUnits == 2) {
+        if (i + 1 < units) store(to + kPanelRows, P::template unit<1>(words[i / 2]));
       }
     }
   }
 }
+
+template <class P>
+void pack_block(const MatmulArgs& a, const ManyBlock& block, float* packed) {
+  for (std::int64_t r = 0; r < round_up(block.rows, kPanelRows); r += kLanes) {
+    float* panel = packed + r / kPanelRows * kPanelRows * block.units + r % kPanelRows;
+    pack_rows<P>(a, block, block.row + r, std::clamp<std::int64_t>(block.rows - r, 0, kLanes), panel);
+  }
+}
+
+/// Walks over lines of W that the next block needs, to bring them in while this one is multiplied.
+struct NextLines {
+  const std::byte* row;
+  std::int64_t stride, bytes;
+  std::int64_t at = 0;
+
+  void prefetch() {
+    __builtin_prefetch(row + at);
+    at += 64;
+    if (at >= bytes) at = 0, row += stride;
+  }
+};
 
 /// A panel times a tile: adds to (or, at the first block of columns, sets) Y.
 struct ManyTile {
@@ -101,12 +142,18 @@ struct ManyTile {
   std::int64_t y_stride;
   std::int64_t rows;
   bool first;
+  NextLines next;
 };
 
 template <class P, int Tokens>
 void many_tile(const ManyTile& a) {
+  constexpr std::int64_t kLines =
+      std::max<std::int64_t>(1, kPanelRows * P::kUnitColumns * P::Weight::kBytes / 64);
+  NextLines next = a.next;
   Grid<Tokens, 2> sums = {};
   for (std::int64_t u = 0; u < a.units; ++u) {
+    QGEN_UNROLL
+    for (std::int64_t i = 0; i < kLines; ++i) next.prefetch();
     const V w0 = load(a.panel + u * kPanelRows);
     const V w1 = load(a.panel + u * kPanelRows + kLanes);
     QGEN_UNROLL
@@ -128,19 +175,23 @@ void many_tile(const ManyTile& a) {
   }
 }
 
+/// Multiplies a packed block by all tokens.
 template <class P>
-void multiply_block(const MatmulArgs& a, const ManyBlock& block, const float* packed) {
+void multiply_block(const MatmulArgs& a, const ManyBlock& block, const ManyBlock& next, const float* packed) {
+  constexpr std::int64_t kUnitBytes = P::kUnitColumns * P::Weight::kBytes;
   for (std::int64_t t = 0; t < a.tokens; t += kTileTokens) {
     const float* x =
         reinterpret_cast<const float*>(a.input) + t * units_of<P>(a.cols) + block.unit * kTileTokens;
     for (std::int64_t r = 0; r < block.rows; r += kPanelRows) {
+      const std::byte* soon = a.w + (next.row + r) * a.w_stride + next.unit * kUnitBytes;
       const ManyTile tile{packed + r * block.units,
                           x,
                           block.units,
                           a.y + t * a.y_stride + block.row + r,
                           a.y_stride,
                           block.rows - r,
-                          block.unit == 0};
+                          block.unit == 0,
+                          {soon, t == 0 ? a.w_stride : 0, next.units * kUnitBytes}};
       with_constant<kTileTokens>(std::min<std::int64_t>(kTileTokens, a.tokens - t),
                                  [&](auto tokens) { many_tile<P, decltype(tokens)::value>(tile); });
     }
@@ -151,14 +202,19 @@ template <class P>
 void many_multiply(const MatmulArgs& a) noexcept {
   const std::int64_t units = units_of<P>(a.cols);
   float* packed = reinterpret_cast<float*>(a.scratch);
-  for (std::int64_t r = 0; r < a.rows; r += kBlockPanels * kPanelRows) {
-    // At least once, so that Y is set where W has no columns.
-    for (std::int64_t u = 0; u == 0 || u < units; u += kBlockUnits) {
-      const ManyBlock block{r, std::min(kBlockPanels * kPanelRows, a.rows - r), u,
-                            std::min(kBlockUnits, units - u)};
-      pack_block<P>(a, block, packed);
-      multiply_block<P>(a, block, packed);
-    }
+  // Blocks of columns within blocks of rows; one at least, so that Y is set where W has no columns.
+  const auto block_at = [&](std::int64_t row, std::int64_t unit) {
+    return ManyBlock{row, std::min(kBlockPanels * kPanelRows, a.rows - row), unit,
+                     std::min(kBlockUnits, units - unit)};
+  };
+  ManyBlock block = block_at(0, 0);
+  while (block.rows > 0) {
+    const bool row_ends = block.unit + kBlockUnits >= units;
+    const ManyBlock next =
+        row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.unit + kBlockUnits);
+    pack_block<P>(a, block, packed);
+    multiply_block<P>(a, block, next, packed);
+    block = next;
   }
 }
 

@@ -2,7 +2,7 @@
 
 template <class W>
 constexpr WeightKernels weight_kernels() {
-  return {few_kernel<W>(), many_kernel<FloatProduct<W>>()};
+  return {few_kernel<W>(), many_kernel<FloatProduct<W>>(), many_kernel<FloatProduct<W>>()};
 }
 
 constexpr KernelTable generic_table(std::string_view name) {

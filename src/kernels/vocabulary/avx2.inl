@@ -2,11 +2,12 @@
 
 using V = __m256;
 
+inline constexpr int kRegisters = 16;
 inline constexpr std::int64_t kLanes = 8;
 inline constexpr int kTileTokens = 6;
 inline constexpr int kFewTile = 3;
-inline constexpr int kFewWide = 1;
-inline constexpr int kQueryTile = 4;
+inline constexpr int kFewChains = 4;
+inline constexpr int kQueryTile = 6;
 
 inline V zero() {
   return _mm256_setzero_ps();
@@ -36,6 +37,28 @@ inline V load_f16(const void* from) {
   return _mm256_cvtph_ps(load_u16(from));
 }
 
+inline V low_bf16(V words) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(words), 16));
+}
+
+inline V high_bf16(V words) {
+  return _mm256_and_ps(words, _mm256_castsi256_ps(_mm256_set1_epi32(-0x10000)));
+}
+
+/// The lower halves of all lanes, next to each other.
+inline __m128i low_halves(__m256i words) {
+  const __m256i masked = _mm256_and_si256(words, _mm256_set1_epi32(0xFFFF));
+  return _mm_packus_epi32(_mm256_castsi256_si128(masked), _mm256_extracti128_si256(masked, 1));
+}
+
+inline V low_f16(V words) {
+  return _mm256_cvtph_ps(low_halves(_mm256_castps_si256(words)));
+}
+
+inline V high_f16(V words) {
+  return _mm256_cvtph_ps(low_halves(_mm256_srli_epi32(_mm256_castps_si256(words), 16)));
+}
+
 inline void store_f16(void* to, V v) {
   _mm_storeu_si128(static_cast<__m128i*>(to),
                    _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
@@ -49,8 +72,7 @@ inline void store_bf16(void* to, V v) {
   const __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
   const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
   const __m256i words = _mm256_blendv_epi8(rounded, quiet, nan);
-  _mm_storeu_si128(static_cast<__m128i*>(to),
-                   _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+  _mm_storeu_si128(static_cast<__m128i*>(to), low_halves(words));
 }
 
 inline V fma(V a, V b, V c) {

@@ -2,10 +2,11 @@
 
 using V = __m512;
 
+inline constexpr int kRegisters = 32;
 inline constexpr std::int64_t kLanes = 16;
 inline constexpr int kTileTokens = 12;
 inline constexpr int kFewTile = 6;
-inline constexpr int kFewWide = 2;
+inline constexpr int kFewChains = 2;
 inline constexpr int kQueryTile = 6;
 
 inline V zero() {
@@ -34,6 +35,22 @@ inline V load_bf16(const void* from) {
 
 inline V load_f16(const void* from) {
   return _mm512_cvtph_ps(load_u16(from));
+}
+
+inline V low_bf16(V words) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(words), 16));
+}
+
+inline V high_bf16(V words) {
+  return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(words), _mm512_set1_epi32(-0x10000)));
+}
+
+inline V low_f16(V words) {
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_castps_si512(words)));
+}
+
+inline V high_f16(V words) {
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(words), 16)));
 }
 
 inline void store_f16(void* to, V v) {

@@ -2,13 +2,14 @@
 // on AArch64). It is also the definition of the vocabulary; every other file of this folder supplies the same
 // names:
 //
-//   kLanes               floats in a vector
+//   kRegisters, kLanes   vector registers of the processor, floats in a vector
 //   kTileTokens          tokens of a register tile of `many`; at most kLanes
-//   kFewTile, kFewWide   tokens of a register tile of `few`; up to how many of them eight rows fit beside
+//   kFewTile, kFewChains tokens of a register tile of `few`, independent sums for each
 //   kQueryTile           queries of a register tile of attention
 //   V                    vector of floats with the operators + - * /
 //   zero, set, load, store          as they say; memory needs no alignment
 //   load_f16, load_bf16             kLanes 16-bit values, widened exactly
+//   low_f16, high_f16, low_bf16, high_bf16   the value in that half of every lane's 32 bits, widened
 //   store_f16, store_bf16           rounded to nearest, ties to even
 //   fma(a, b, c)         a * b + c, in one rounding where the processor can
 //   min(x, y), max(x, y) x < y ? x : y and x > y ? x : y, so y where either is NaN
@@ -24,11 +25,12 @@ using I = std::int32_t __attribute__((vector_size(16)));
 using U = std::uint32_t __attribute__((vector_size(16)));
 using U16 = std::uint16_t __attribute__((vector_size(8)));
 
+inline constexpr int kRegisters = 16;
 inline constexpr std::int64_t kLanes = 4;
 inline constexpr int kTileTokens = 4;
 inline constexpr int kFewTile = 3;
-inline constexpr int kFewWide = 1;
-inline constexpr int kQueryTile = 4;
+inline constexpr int kFewChains = 4;
+inline constexpr int kQueryTile = 6;
 
 inline V zero() {
   return V{};
@@ -54,17 +56,37 @@ inline U load_u16(const void* from) {
   return __builtin_convertvector(v, U);
 }
 
-inline V load_bf16(const void* from) {
-  return reinterpret_cast<V>(load_u16(from) << 16);
-}
-
-inline V load_f16(const void* from) {
-  const U bits = load_u16(from);
+/// From bits in the lower halves; what is in the upper halves does not count.
+inline V widen_f16(U bits) {
   // Read as the top of a float, a half has an exponent too small by 112; the product also normalises
   // subnormals.
   const V scaled = reinterpret_cast<V>((bits & 0x7FFFu) << 13) * 0x1p112f;
   const U not_finite = reinterpret_cast<U>((bits & 0x7C00u) == 0x7C00u) & 0x7F800000u;
   return reinterpret_cast<V>(reinterpret_cast<U>(scaled) | not_finite | ((bits & 0x8000u) << 16));
+}
+
+inline V load_f16(const void* from) {
+  return widen_f16(load_u16(from));
+}
+
+inline V low_f16(V words) {
+  return widen_f16(reinterpret_cast<U>(words));
+}
+
+inline V high_f16(V words) {
+  return widen_f16(reinterpret_cast<U>(words) >> 16);
+}
+
+inline V load_bf16(const void* from) {
+  return reinterpret_cast<V>(load_u16(from) << 16);
+}
+
+inline V low_bf16(V words) {
+  return reinterpret_cast<V>(reinterpret_cast<U>(words) << 16);
+}
+
+inline V high_bf16(V words) {
+  return reinterpret_cast<V>(reinterpret_cast<U>(words) & 0xFFFF0000u);
 }
 
 inline void store_f16(void* to, V v) {
