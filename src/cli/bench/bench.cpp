@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <fstream>
 #include <optional>
 
@@ -14,16 +13,13 @@
 #include "cli/io/signals.h"
 #include "cli/run/model.h"
 #include "qgen/base/error.h"
+#include "qgen/base/stopwatch.h"
 #include "qgen/device/cpu_info.h"
 
 namespace qgen::cli {
 namespace {
 
 constexpr std::array kAllModes{Mode::naive, Mode::cache, Mode::fused, Mode::all};
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Sizes as asked for, the default ones made to fit the context.
 BenchPlan make_plan(const BenchOptions& options, std::int64_t context) {
@@ -68,9 +64,9 @@ class Bench {
     const std::string kernels = kernels_of(mode, options_.model.kernels);
     if (engine_ && kernels == kernels_) return;
     engine_.reset();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     engine_ = load_engine(options_.model, mode, messages_);
-    load_s_ = seconds_since(start);
+    load_s_ = watch.seconds();
     kernels_ = kernels;
     report_.parameters = engine_->parameters();
   }

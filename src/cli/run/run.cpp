@@ -1,6 +1,5 @@
 #include "cli/run/run.h"
 
-#include <chrono>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "cli/run/model.h"
 #include "cli/run/reply.h"
 #include "qgen/base/error.h"
+#include "qgen/base/stopwatch.h"
 #include "qgen/sample/sampler.h"
 
 namespace qgen::cli {
@@ -83,10 +83,6 @@ void tell_about_end(const RunOptions& options, const GenerateResult& result, con
   }
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// Generates and writes the reply to `prompt`.
 ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const TokenId> prompt,
                RunFacts facts, Output& output, Messages& messages) {
@@ -127,10 +123,10 @@ ExitCode run_prompt(const RunOptions& options, Output& output) {
   const Prompt text = assemble_prompt(options.prompt, messages);
   if (!text.given) throw Error(ErrorKind::usage, "there is no prompt; " + std::string(kUsage));
 
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const Engine engine = load_engine(options.model, mode_of(options), messages);
   RunFacts facts;
-  facts.load_s = seconds_since(start);
+  facts.load_s = watch.seconds();
   if (options.show.echo) facts.prompt = text.text;
   tell_about_model(options, engine, messages);
 
