@@ -17,7 +17,4 @@ inline constexpr std::uint64_t kSafetensorsHeaderCap = 100'000'000;
 /// names the file in messages and is escaped already. Throws Error{file} naming file and tensor.
 std::vector<std::pair<std::string, StoredTensor>> read_safetensors(Bytes file, const std::string& source);
 
-/// "[2, 3]".
-std::string shape_text(const std::vector<std::int64_t>& shape);
-
 }  // namespace qgen
