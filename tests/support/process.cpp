@@ -84,6 +84,10 @@ void place_streams(const std::array<int, 3>& streams) {
   ::_exit(127);
 }
 
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
 void close_fd(int& fd) {
   if (fd >= 0) ::close(fd);
   fd = -1;
@@ -200,7 +204,8 @@ Result Process::finish() {
   }
   Result result;
   int status = 0;
-  while (::waitpid(pid_, &status, WNOHANG) == 0) {
+  rusage usage{};
+  while (::wait4(pid_, &status, WNOHANG, &usage) == 0) {
     if (std::chrono::steady_clock::now() > deadline) {
       result.timed_out = true;
       ::kill(pid_, SIGKILL);
@@ -210,6 +215,7 @@ Result Process::finish() {
     ::usleep(1000);
   }
   pid_ = -1;
+  result.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   result.out = std::move(out_.text);

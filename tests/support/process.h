@@ -32,6 +32,7 @@ struct Result {
   int status = -1;  ///< exit status; -1 where a signal ended it
   int signal = 0;
   bool timed_out = false;
+  double cpu_seconds = 0;  ///< processor time, its own and the system's
   std::string out, err;
 };
 
