@@ -1,5 +1,6 @@
 #include "qgen/base/json.h"
 
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_set>

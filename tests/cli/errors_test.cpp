@@ -71,6 +71,7 @@ TEST_F(Errors, MissingFilesAreNamed) {
     std::filesystem::remove(model.file(name));
     const Result result = qgen({"-m", model.path(), "-p", "a"});
     expect_error(result, 5);
+    EXPECT_THAT(result.err, HasSubstr(name));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -99,7 +100,8 @@ Process::Process(const std::string& program, const Launch& launch)
   pid_ = ::fork();
   check(pid_ >= 0, "fork");
   if (pid_ == 0) {
-    ::signal(SIGPIPE, SIG_DFL);
+    // Whoever runs the tests in the background has these ignored, which programs inherit.
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
     become(program, launch, {in.theirs, out.theirs, err.theirs});
   }
   for (int fd : {in.theirs, out.theirs, err.theirs}) close_fd(fd);
@@ -162,6 +164,20 @@ bool Process::wait_for_errors(std::string_view text) {
   while (err_.text.find(text) == std::string::npos && err_.fd >= 0 && pump(deadline)) {
   }
   return err_.text.find(text) != std::string::npos;
+}
+
+bool Process::wait_for_stuck_output() const {
+  constexpr int kPageOfThePipe = 4096;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  int before = 0;
+  while (std::chrono::steady_clock::now() < deadline) {
+    int waiting = 0;
+    if (::ioctl(out_.fd, FIONREAD, &waiting) != 0) return false;
+    if (waiting > kPageOfThePipe && waiting == before) return true;
+    before = waiting;
+    ::usleep(200'000);
+  }
+  return false;
 }
 
 void Process::close_output() {

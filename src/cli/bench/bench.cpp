@@ -1,6 +1,7 @@
 #include "cli/bench/bench.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <optional>
@@ -150,13 +151,13 @@ void write_plot(const std::string& path, const std::string& picture) {
 }  // namespace
 
 ExitCode run_bench(const RunOptions& options, Output& output) {
-  handle_signals(OnInterrupt::finish_gracefully);
   Messages messages(options.show.verbosity());
   const BenchOptions& bench = options.bench;
   // Read first: a wrong path should not cost minutes.
   std::string old_report;
-  if (!bench.compare_with.empty()) old_report = read_file(bench.compare_with).value_or("");
+  if (!bench.compare_with.empty()) old_report = read_file(bench.compare_with);
 
+  handle_signals(OnInterrupt::finish_gracefully);
   const BenchReport report = Bench(options, messages).run();
   output.write(format_report(report, bench.format));
   if (!bench.compare_with.empty() && !interrupted()) {
