@@ -1,6 +1,7 @@
 #include "qgen/engine/engine.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <string>
 
@@ -21,16 +22,20 @@ void check_vocabulary(const ModelFiles& files, std::int64_t rows) {
 }
 
 std::vector<TokenId> collect_end_ids(const ModelFiles& files, std::int64_t rows) {
-  std::set<TokenId> ids(files.tokenizer.end_ids().begin(), files.tokenizer.end_ids().end());
-  for (const auto* more : {&files.config.eos_token_ids, &files.generation_config.eos_token_ids}) {
-    ids.insert(more->begin(), more->end());
-  }
-  for (const TokenId id : ids) {
-    if (id >= 0 && id < rows) continue;
-    throw Error(ErrorKind::file, files.config.source + ": eos_token_id " + std::to_string(id) +
-                                     " is outside the vocabulary of " + std::to_string(rows));
-  }
-  return {ids.begin(), ids.end()};
+  std::set<TokenId> all;
+  const auto add = [&](const std::vector<TokenId>& ids, const char* file) {
+    for (const TokenId id : ids) {
+      if (id < 0 || id >= rows) {
+        throw Error(ErrorKind::file, std::string(file) + ": eos_token_id " + std::to_string(id) +
+                                         " is outside the vocabulary of " + std::to_string(rows));
+      }
+      all.insert(id);
+    }
+  };
+  add(files.config.eos_token_ids, "config.json");
+  add(files.generation_config.eos_token_ids, "generation_config.json");
+  add(files.tokenizer.end_ids(), "tokenizer_config.json");
+  return {all.begin(), all.end()};
 }
 
 std::vector<bool> collect_allowed(const Tokenizer& tokenizer, std::int64_t rows) {

@@ -82,7 +82,12 @@ Logits Session::feed(std::span<const TokenId> tokens, Want want,
                      const std::function<bool(std::int64_t done)>& progress) {
   const std::int64_t first = position();
   impl_->tokens.insert(impl_->tokens.end(), tokens.begin(), tokens.end());
-  return impl_->run(want, first, progress);
+  try {
+    return impl_->run(want, first, progress);
+  } catch (...) {
+    rewind(first);
+    throw;
+  }
 }
 
 void Session::rewind(std::int64_t position) {

@@ -41,6 +41,12 @@ struct AddedToken {
   bool operator==(const AddedToken&) const = default;
 };
 
+/// A token that a template puts around a text, by its own id, which nothing has compared with the vocabulary.
+struct TemplateToken {
+  std::string name;
+  TokenId id;
+};
+
 /// Everything that the files say about encoding and decoding. The views in `model` belong to the files' text,
 /// which must outlive this.
 struct TokenizerSpec {
@@ -48,11 +54,11 @@ struct TokenizerSpec {
   std::vector<AddedToken> added;  ///< in the order in which ids are given to them
   bool nfc = false;
   SplitPlan split;
-  std::vector<TokenId> front;  ///< put before a text
-  std::vector<TokenId> back;   ///< and after it
-  std::string bos, eos;        ///< spelling of the start and end token; empty: none
-  bool add_bos = false;        ///< put bos before a text, beside `front`
-  bool add_eos = false;        ///< and eos after it
+  std::vector<TemplateToken> front;  ///< put before a text
+  std::vector<TemplateToken> back;   ///< and after it
+  std::string bos, eos;              ///< spelling of the start and end token; empty: none
+  bool add_bos = false;              ///< put bos before a text, beside `front`
+  bool add_eos = false;              ///< and eos after it
 };
 
 }  // namespace qgen

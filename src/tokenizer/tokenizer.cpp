@@ -37,14 +37,33 @@ struct Tokenizer::Impl {
   std::string chat_template;
 };
 
+namespace {
+
+/// Every id that encode() gives must have a row in the model: none may come unchecked from a template.
+std::vector<TokenId> known_ids(const std::vector<TemplateToken>& tokens, const DecodeTable& table,
+                               std::string_view source) {
+  std::vector<TokenId> ids;
+  for (const TemplateToken& token : tokens) {
+    if (table.find(token.id) == nullptr) {
+      throw Error(ErrorKind::file, escape_control(source) + ": post_processor gives the token \"" +
+                                       escape_control(token.name) + "\" the id " + std::to_string(token.id) +
+                                       ", which the vocabulary does not have");
+    }
+    ids.push_back(token.id);
+  }
+  return ids;
+}
+
+}  // namespace
+
 Tokenizer::Impl::Impl(const TokenizerSpec& spec, std::string template_text, std::string_view source)
     : bpe(spec.model, source),
       added(spec.added, bpe, spec.nfc, source),
       table(spec.model.vocab, added, source),
       nfc(spec.nfc),
       split(spec.split),
-      front(spec.front),
-      back(spec.back),
+      front(known_ids(spec.front, table, source)),
+      back(known_ids(spec.back, table, source)),
       chat_template(std::move(template_text)) {
   const std::optional<TokenId> bos = spec.bos.empty() ? std::nullopt : find(spec.bos);
   const std::optional<TokenId> eos = spec.eos.empty() ? std::nullopt : find(spec.eos);

@@ -111,12 +111,12 @@ SplitPlan read_pre_tokenizer(const JsonField& pre_tokenizer) {
   return reader.finish(pre_tokenizer);
 }
 
-void append_special(const JsonField& special, std::vector<TokenId>& ids) {
-  const JsonField list = special["ids"];
+void append_special(const JsonField& specials, const std::string& name, std::vector<TemplateToken>& tokens) {
+  const JsonField list = specials[name]["ids"];
   for (std::size_t i = 0; i < list.array().size(); ++i) {
     const std::optional<TokenId> id = token_id(list.array()[i]);
     if (!id) list.element(i).fail("is no token id");
-    ids.push_back(*id);
+    tokens.push_back({name, *id});
   }
 }
 
@@ -127,7 +127,7 @@ void read_template(const JsonField& processor, TokenizerSpec& spec) {
     const JsonField piece = pieces.element(i);
     if (piece["SpecialToken"].present()) {
       const std::string& name = piece["SpecialToken"]["id"].string();
-      append_special(processor["special_tokens"][name], seen ? spec.back : spec.front);
+      append_special(processor["special_tokens"], name, seen ? spec.back : spec.front);
       continue;
     }
     if (seen || piece["Sequence"]["id"].string() != "A") piece.unsupported("takes more than one text");

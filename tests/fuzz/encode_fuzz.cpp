@@ -97,6 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Subject& subject = subjects[(data[0] & 0x7F) % subjects.size()];
   const qgen::EncodeOptions options{.parse_special = (data[0] & 0x80) != 0};
   const std::vector<qgen::TokenId> ids = subject.tokenizer.encode(text, options);
+  for (const qgen::TokenId id : ids) check(subject.tokenizer.is_known(id));
   const std::string decoded = subject.tokenizer.decode(ids);
   check(streamed(subject.tokenizer, ids) == decoded);
   if (subject.exact) check(decoded == text);

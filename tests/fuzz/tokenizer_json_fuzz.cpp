@@ -14,6 +14,9 @@ void use(const qgen::Tokenizer& tokenizer) {
   for (const bool parse_special : {false, true}) {
     const auto ids =
         tokenizer.encode("He'll say <s> 12  e\xCC\x81\n\n\xFF <|x|>", {.parse_special = parse_special});
+    for (const qgen::TokenId id : ids) {
+      if (!tokenizer.is_known(id)) __builtin_trap();
+    }
     static_cast<void>(tokenizer.decode(ids, parse_special));
   }
   for (qgen::TokenId id = -1; id < 300; ++id) {

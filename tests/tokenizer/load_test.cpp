@@ -148,6 +148,24 @@ TEST(Load, DamagedFilesAreRefused) {
   EXPECT_THROW(load(std::string(100'000, '[')), Error);
 }
 
+TEST(Load, TemplatesWithIdsThatTheVocabularyDoesNotHaveAreRefused) {
+  const auto with_id = [](const std::string& id, bool behind) {
+    const std::string text = R"({"Sequence": {"id": "A", "type_id": 0}})";
+    const std::string token = R"({"SpecialToken": {"id": "<s\u001b>", "type_id": 0}})";
+    return SmallTokenizer{.post_processor = R"({"type": "TemplateProcessing", "single": [)" +
+                                            (behind ? text + "," + token : token + "," + text) +
+                                            R"(], "special_tokens": {"<s\u001b>": {"ids": [255, )" + id +
+                                            R"(]}}})"}
+        .json();
+  };
+  for (const bool behind : {false, true}) {
+    EXPECT_NO_THROW(load(with_id("254", behind)));
+    for (const std::string id : {"256", "2147483647"}) {
+      expect_error(ErrorKind::file, {"<s\\x1B>", id}, [&] { load(with_id(id, behind)); });
+    }
+  }
+}
+
 TEST(Load, TemplatesThatAreNotAboutOneTextAreRefused) {
   const auto with_template = [](const std::string& single) {
     return SmallTokenizer{.post_processor = R"({"type": "TemplateProcessing", "single": [)" + single +

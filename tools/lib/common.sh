@@ -122,7 +122,7 @@ show_tenths() {
   done
 }
 
-# build PRESET [CMAKE ARGUMENT...]: configures and builds into build/PRESET; what went wrong is shown.
+# build PRESET [TARGET...]: configures and builds all or these into build/PRESET; what went wrong is shown.
 build() {
   local preset=$1 log="$root/build/$1.log"
   shift
@@ -131,13 +131,13 @@ build() {
   if have ninja; then export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}; fi
   if have ccache; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
   say "configuring build/$preset"
-  if ! (cd -- "$root" && cmake --preset "$preset" "$@") </dev/null >>"$log" 2>&1; then
+  if ! (cd -- "$root" && cmake --preset "$preset") </dev/null >>"$log" 2>&1; then
     tail -n 30 -- "$log" >&2
     die "CMake could not configure the build; these packages are what it needs (Debian's names): $(
       while read -r _ _ package; do printf '%s ' "$package"; done <<<"$test_needs")"
   fi
   say "building with $(job_count) jobs"
-  if ! cmake --build "$root/build/$preset" -j "$(job_count)" </dev/null 2>&1 | show_tenths "$log"; then
+  if ! cmake --build "$root/build/$preset" -j "$(job_count)" ${1+--target "$@"} </dev/null 2>&1 | show_tenths "$log"; then
     grep -E -A 12 'error|FAILED|Error ' -- "$log" | head -n 60 >&2 || tail -n 60 -- "$log" >&2
     die "the build failed; its whole log is $log"
   fi

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qgen/base/bytes.h"
@@ -91,7 +92,8 @@ class Session {
 
   /// Appends tokens (at least one; position() + count <= Engine::context()) and gives what is wanted. Long
   /// prompts are cut at multiples of a fixed number of positions counted from the start. `progress(done)` is
-  /// called between cuts and stops the feeding (result empty) by returning false.
+  /// called between cuts and stops the feeding (result empty) by returning false. Throws
+  /// Error{memory} where the cache cannot grow; the session is then as before.
   Logits feed(std::span<const TokenId> tokens, Want want,
               const std::function<bool(std::int64_t done)>& progress = {});
 

@@ -167,9 +167,9 @@ CpuInfo read_cpu_info() {
 }
 
 int default_threads(const CpuInfo& info) {
-  int threads = std::min(info.affinity, info.physical);
-  if (info.quota) threads = std::min(threads, static_cast<int>(std::floor(*info.quota)));
-  return std::max(1, threads);
+  const int threads = std::max(1, std::min(info.affinity, info.physical));
+  if (!info.quota || *info.quota >= threads) return threads;
+  return std::max(1, static_cast<int>(*info.quota));
 }
 
 }  // namespace qgen

@@ -21,7 +21,9 @@ double seconds_since(Clock::time_point start) {
 /// Far beyond any cache, but no burden on a small machine.
 std::size_t buffer_bytes() {
   constexpr std::int64_t most = std::int64_t{768} << 20;
-  const std::int64_t available = read_cpu_info().memory_available;
+  const CpuInfo info = read_cpu_info();
+  const std::int64_t available =
+      std::min(info.memory_available, info.memory_limit.value_or(info.memory_available));
   const std::int64_t bytes = available > 0 ? std::min(most, available / 4) : most;
   return static_cast<std::size_t>(std::max<std::int64_t>(bytes, std::int64_t{16} << 20));
 }
@@ -40,7 +42,8 @@ double measure_read(ThreadTeam& team, const KernelTable& kernels) {
   });
   std::atomic<std::uint64_t> sink{0};
   double best = 0;
-  for (int pass = 0; pass < 8; ++pass) {
+  const auto begin = Clock::now();
+  for (int pass = 0; pass < 8 && seconds_since(begin) < 0.6; ++pass) {
     const auto start = Clock::now();
     team.run([&](int member) {
       const Range mine = part(member);

@@ -1,6 +1,7 @@
 #include "device/cpu/executor.h"
 
 #include <algorithm>
+#include <array>
 
 namespace qgen {
 namespace {
@@ -24,6 +25,7 @@ CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, KvType kv_type, 
       model_{&plan_, &kernels, kv_type, widen_vectors(plan_, kernels)},
       layout_(std::make_shared<KvLayout>(plan_.dims, kv_type)),
       team_(threads),
+      thread_buffers_(static_cast<std::size_t>(threads)),
       scratch_(static_cast<std::size_t>(threads)) {}
 
 std::unique_ptr<Timeline> CpuExecutor::new_timeline() {
@@ -48,12 +50,7 @@ std::string CpuExecutor::description() const {
 }
 
 std::int64_t CpuExecutor::weight_bytes_per_token() const noexcept {
-  std::int64_t bytes = 0;
-  for (const PlanWeight& weight : plan_.weights) bytes += weight.view.bytes();
-  // Of a table that is not the output matrix too, a token reads one row.
-  const TensorView& table = plan_.weight(std::get<EmbedStage>(plan_.stages.front()).table);
-  const TensorView& head = plan_.weight(std::get<NormHeadStage>(plan_.stages.back()).head);
-  return table.data == head.data ? bytes : bytes - table.bytes() + table.stride;
+  return decode_weight_bytes(plan_);
 }
 
 std::int64_t CpuExecutor::cache_bytes_per_position() const noexcept {
@@ -126,25 +123,38 @@ void CpuExecutor::allocate() {
   act.cos = buffers_.cos.get<float>(count * dims.head_dim / 2);
   act.sin = buffers_.sin.get<float>(count * dims.head_dim / 2);
   act.logits = buffers_.logits.get<float>(rows * dims.vocab);
-  if (count > kFewTokens) {
-    act.normed = buffers_.normed.get<float>(count * dims.width);
-    act.prepared = buffers_.prepared.get<std::byte>(prepared_bytes());
+  const ProductBytes bytes = product_bytes();
+  if (count > kFewTokens) act.normed = buffers_.normed.get<float>(count * dims.width);
+  act.prepared = buffers_.prepared.get<std::byte>(static_cast<std::int64_t>(bytes.prepared));
+  allocate_scratch(bytes);
+}
+
+void CpuExecutor::allocate_scratch(const ProductBytes& bytes) {
+  const PlanDims& dims = plan_.dims;
+  for (std::size_t member = 0; member < scratch_.size(); ++member) {
+    ThreadBuffers& buffers = thread_buffers_[member];
+    scratch_[member] = {buffers.normed.get<float>(kFewTokens * dims.width),
+                        buffers.prepared.get<std::byte>(static_cast<std::int64_t>(bytes.prepared_alone)),
+                        buffers.matmul.get<std::byte>(static_cast<std::int64_t>(bytes.scratch)),
+                        buffers.attend.get<float>(attend_scratch_floats(dims.head_dim))};
   }
 }
 
-/// The largest input that any product of more than kFewTokens rows has.
-std::int64_t CpuExecutor::prepared_bytes() const {
-  std::size_t most = 0;
+CpuExecutor::ProductBytes CpuExecutor::product_bytes() const {
+  ProductBytes most;
   for (const PlanWeight& weight : plan_.weights) {
     const WeightKernels& kernels = model_.kernels->weights[static_cast<std::size_t>(weight.view.dtype)];
     for (const std::int64_t rows : {std::ssize(tokens_), std::ssize(logit_rows_)}) {
-      most = std::max(most, kernels.for_tokens(rows).input_bytes(rows, weight.view.cols));
+      const MatmulKernel& kernel = kernels.for_tokens(rows);
+      std::size_t& prepared = rows <= kFewTokens ? most.prepared_alone : most.prepared;
+      prepared = std::max(prepared, kernel.input_bytes(rows, weight.view.cols));
+      most.scratch = std::max(most.scratch, kernel.scratch_bytes(weight.view.cols));
     }
   }
-  return static_cast<std::int64_t>(most);
+  return most;
 }
 
-void CpuExecutor::walk_stages(int member) {
+void CpuExecutor::walk_stages(int member) noexcept {
   StageRunner runner(model_, step_, team_, scratch_[static_cast<std::size_t>(member)], member);
   for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
     std::visit(runner, plan_.stages[i]);

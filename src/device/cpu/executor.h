@@ -30,12 +30,20 @@ class CpuExecutor final : public Executor {
   struct Buffers {
     GrowingBuffer h, normed, q, kv, attention, gate, up, delta, cos, sin, logits, prepared;
   };
+  struct ThreadBuffers {
+    GrowingBuffer normed, prepared, matmul, attend;
+  };
+  /// The largest buffers that any product of a step needs, in bytes.
+  struct ProductBytes {
+    std::size_t prepared = 0, prepared_alone = 0, scratch = 0;
+  };
 
   void lay_out(std::span<const Slice> slices);
   void add_tiles(std::int64_t first, std::int64_t count);
   void allocate();
-  [[nodiscard]] std::int64_t prepared_bytes() const;
-  void walk_stages(int member);
+  void allocate_scratch(const ProductBytes& bytes);
+  [[nodiscard]] ProductBytes product_bytes() const;
+  void walk_stages(int member) noexcept;
   [[nodiscard]] std::span<const float> stage_output(const Stage& stage) const;
   void collect(std::span<const Slice> slices);
   [[nodiscard]] SliceResult best_of(std::int64_t row) const;
@@ -44,6 +52,7 @@ class CpuExecutor final : public Executor {
   CpuModel model_;
   std::shared_ptr<const KvLayout> layout_;
   ThreadTeam team_;
+  std::vector<ThreadBuffers> thread_buffers_;  // one a member, as is scratch_
   std::vector<ThreadScratch> scratch_;
   Buffers buffers_;
   StageObserver observer_;

@@ -1,5 +1,6 @@
 #include "device/cpu/kv_cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace qgen {

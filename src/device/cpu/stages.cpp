@@ -30,9 +30,8 @@ const float* StageRunner::gather(const Source& source, Range rows, std::span<flo
 
 /// Few rows: every member prepares all of them for itself, which is cheaper than a barrier.
 StageRunner::Input StageRunner::prepare_alone(const Source& source, const MatmulKernel& kernel) {
-  const float* x = gather(source, {0, source.rows}, scratch_.normed.get<float>(kFewTokens * dims().width));
-  const auto bytes = static_cast<std::int64_t>(kernel.input_bytes(source.rows, source.cols));
-  std::byte* input = scratch_.prepared.get<std::byte>(bytes).data();
+  const float* x = gather(source, {0, source.rows}, scratch_.normed);
+  std::byte* input = scratch_.prepared.data();
   kernel.prepare(x, source.cols, 0, source.rows, source.cols, input);
   return {input, source.rows, source.cols, &kernel};
 }
@@ -64,7 +63,6 @@ StageRunner::Input StageRunner::prepare(const Source& source, DType dtype) {
 void StageRunner::multiply(const Input& input, const TensorView& weight, Range rows, float* y,
                            std::int64_t y_stride) {
   if (rows.begin >= rows.end) return;
-  const auto scratch = static_cast<std::int64_t>(input.kernel->scratch_bytes(input.cols));
   MatmulArgs args;
   args.w = weight.row(rows.begin);
   args.w_stride = weight.stride;
@@ -74,7 +72,7 @@ void StageRunner::multiply(const Input& input, const TensorView& weight, Range r
   args.tokens = input.rows;
   args.y = y + rows.begin;
   args.y_stride = y_stride;
-  args.scratch = scratch_.matmul.get<std::byte>(scratch).data();
+  args.scratch = scratch_.matmul.data();
   input.kernel->multiply(args);
 }
 
@@ -168,76 +166,6 @@ void StageRunner::finish_head(float* x, std::int64_t token, WeightId norm) const
   }
   kernels().rope(x, step_.act.cos.data() + token * half, step_.act.sin.data() + token * half, half,
                  model_.plan->rope.pairs == RopePairs::adjacent);
-}
-
-void StageRunner::operator()(const AttendStage& stage) {
-  // Later tiles see more positions: dealing them out in turn keeps members even.
-  const std::int64_t units = std::ssize(step_.tiles) * dims().kv_heads;
-  for (std::int64_t unit = member_; unit < units; unit += team_.size()) {
-    attend_tile(step_.tiles[static_cast<std::size_t>(unit / dims().kv_heads)], stage.layer,
-                unit % dims().kv_heads);
-  }
-}
-
-/// All query heads of one key/value head, for the tokens of one tile: chunk after chunk, merged in order.
-void StageRunner::attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head) {
-  const std::int64_t d = dims().head_dim;
-  const std::int64_t group = dims().heads / dims().kv_heads;
-  const std::int64_t stride = dims().heads * d;
-  const KvKernels& kv = kernels().kv[static_cast<std::size_t>(model_.kv_type)];
-  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
-  const StepToken& first = step_.tokens[static_cast<std::size_t>(tile.first)];
-
-  // A large group is taken in slices of heads, so that a call never has more queries than kernels allow.
-  const std::int64_t slice = std::min(group, kAttendQueries / tile.count);
-  const std::int64_t most = tile.count * slice;
-  const std::span<float> memory = scratch_.attend.get<float>(kAttendScratch + most * (3 * d + 4));
-  float* q = memory.data() + kAttendScratch;
-  float* out = q + most * d;
-  float* part = out + most * d;
-  float* max = part + most * d;
-  float* sum = max + most;
-  float* part_max = sum + most;
-  float* part_sum = part_max + most;
-  std::array<std::int32_t, kAttendQueries> visible{};
-
-  for (std::int64_t g = 0; g < group; g += slice) {
-    const std::int64_t heads = std::min(slice, group - g);
-    const std::int64_t queries = tile.count * heads;
-    const auto head_of = [&](std::int64_t i, float* base) {
-      return base + (tile.first + i / heads) * stride + (kv_head * group + g + i % heads) * d;
-    };
-    for (std::int64_t i = 0; i < queries; ++i)
-      kernels().scale(head_of(i, step_.act.q.data()), scale, d, q + i * d);
-
-    AttendArgs args;
-    args.q = q;
-    args.q_stride = d;
-    args.queries = queries;
-    args.head_dim = d;
-    args.visible = visible.data();
-    args.out_stride = d;
-    args.scratch = memory.data();
-    const std::int64_t last_position = first.position + tile.count - 1;
-    for (std::int64_t c = 0; c <= last_position / kKvChunk; ++c) {
-      for (std::int64_t i = 0; i < queries; ++i) {
-        const std::int64_t seen = first.position + i / heads + 1 - c * kKvChunk;
-        visible[static_cast<std::size_t>(i)] =
-            static_cast<std::int32_t>(std::clamp<std::int64_t>(seen, 0, kKvChunk));
-      }
-      args.chunk = first.timeline->chunk(c, layer, kv_head);
-      args.out = c == 0 ? out : part;
-      args.max = c == 0 ? max : part_max;
-      args.sum = c == 0 ? sum : part_sum;
-      kv.attend(args);
-      for (std::int64_t i = 0; c > 0 && i < queries; ++i) {
-        kernels().merge(part + i * d, part_max[i], part_sum[i], d, out + i * d, max + i, sum + i);
-      }
-    }
-    for (std::int64_t i = 0; i < queries; ++i) {
-      kernels().scale(out + i * d, 1.0f / sum[i], d, head_of(i, step_.act.attention.data()));
-    }
-  }
 }
 
 void StageRunner::operator()(const ProjectAddStage& stage) {

@@ -53,6 +53,9 @@ struct CpuModel {
 /// The part of [0, count) that falls to `member` of `members` when cut at multiples of `block`.
 Range share(std::int64_t count, std::int64_t block, int member, int members) noexcept;
 
+/// Floats of ThreadScratch::attend.
+std::int64_t attend_scratch_floats(std::int64_t head_dim) noexcept;
+
 /// The stages of a step as one member of the team runs them. Each leaves its output complete only after a
 /// barrier.
 class StageRunner {
@@ -97,7 +100,7 @@ class StageRunner {
   void add_bias(WeightId bias, Range rows, float* y, std::int64_t y_stride) const;
   void finish_head(float* x, std::int64_t token, WeightId norm) const;
   void project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads);
-  void attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head);
+  void attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head, Range heads);
   void find_best(Range ids, std::int64_t row);
 
   const CpuModel& model_;

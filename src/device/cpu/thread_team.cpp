@@ -44,9 +44,13 @@ ThreadTeam::ThreadTeam(int threads) : size_(threads), spins_(spins_for(threads))
       threads_.emplace_back([this, member] { worker(member); });
   } catch (const std::system_error& error) {
     stop();
-    throw Error(ErrorKind::device, "cannot start thread " + std::to_string(threads_.size() + 2) + " of " +
+    // The system's limits on threads and on memory are told apart by nothing but this error.
+    throw Error(ErrorKind::memory, "cannot start thread " + std::to_string(threads_.size() + 2) + " of " +
                                        std::to_string(threads) + ": " + error.what() +
                                        "; use fewer --threads");
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 

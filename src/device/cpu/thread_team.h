@@ -13,7 +13,7 @@ namespace qgen {
 /// worse.
 class ThreadTeam {
  public:
-  /// `threads` >= 1. Throws Error{device} where the system gives no thread.
+  /// `threads` >= 1. Throws Error{memory} where the system gives no thread.
   explicit ThreadTeam(int threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;

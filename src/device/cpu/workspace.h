@@ -26,12 +26,12 @@ class GrowingBuffer {
   AlignedBuffer buffer_;
 };
 
-/// What each thread keeps to itself.
+/// What each thread keeps to itself. Sized before a step, since nothing may fail once the threads walk.
 struct ThreadScratch {
-  GrowingBuffer normed;    ///< [kFewTokens, widest input]
-  GrowingBuffer prepared;  ///< input of `few` kernels
-  GrowingBuffer matmul;    ///< scratch of matrix kernels
-  GrowingBuffer attend;    ///< scratch, queries and results of attention
+  std::span<float> normed;        ///< [kFewTokens, D]
+  std::span<std::byte> prepared;  ///< input of `few` kernels
+  std::span<std::byte> matmul;    ///< scratch of matrix kernels
+  std::span<float> attend;        ///< [attend_scratch_floats(d)]
 };
 
 /// Activations of one step, all tokens, row-major.

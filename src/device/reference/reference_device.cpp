@@ -171,9 +171,7 @@ class ReferenceExecutor final : public Executor {
   [[nodiscard]] std::string description() const override { return "reference: double precision, 1 thread"; }
   [[nodiscard]] int threads() const noexcept override { return 1; }
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override {
-    std::int64_t bytes = 0;
-    for (const PlanWeight& weight : plan_.weights) bytes += weight.view.bytes();
-    return bytes;
+    return decode_weight_bytes(plan_);
   }
   [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override {
     return 2 * plan_.dims.layers * plan_.dims.kv_heads * plan_.dims.head_dim * std::int64_t{sizeof(double)};
