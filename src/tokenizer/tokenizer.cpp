@@ -46,7 +46,7 @@ std::vector<TokenId> known_ids(const std::vector<TemplateToken>& tokens, const D
   for (const TemplateToken& token : tokens) {
     if (table.find(token.id) == nullptr) {
       throw Error(ErrorKind::file, escape_control(source) + ": post_processor gives the token \"" +
-                                       escape_control(token.name) + "\" the id " + std::to_string(token.id) +
+                                       shorten(token.name) + "\" the id " + std::to_string(token.id) +
                                        ", which the vocabulary does not have");
     }
     ids.push_back(token.id);

@@ -208,6 +208,15 @@ std::vector<Damage> damaged_json() {
       shards("shard_missing", R"({"weight_map":{"lm_head.weight":"b.safetensors"}})", "b.safetensors"),
       shards("shard_without_the_tensor", R"({"weight_map":{"other":"a.safetensors"}})", "other"),
       json_file(
+          "template_with_an_unknown_id", "tokenizer.json",
+          [](json& t) {
+            t["post_processor"] = json::parse(
+                R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<|start|>","type_id":0}},)"
+                R"({"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{"<|start|>":)"
+                R"({"id":"<|start|>","ids":[70000],"tokens":["<|start|>"]}}})");
+          },
+          "70000"),
+      json_file(
           "merge_of_unknown_pieces", "tokenizer.json", [](json& t) { t["model"]["merges"] = {"q\u4e00 z"}; },
           "merge"),
       json_file(
