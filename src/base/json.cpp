@@ -1,10 +1,16 @@
 #include "qgen/base/json.h"
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 
 namespace qgen {
@@ -30,16 +36,16 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override { return add(Json(Json::Value(std::move(value)))); }
   bool binary(binary_t& /*value*/) override { return false; }
 
-  bool start_object(std::size_t /*size*/) override { return open(Frame{JsonObject{}, {}, {}}); }
+  bool start_object(std::size_t /*size*/) override { return open(Frame{JsonObject{}, {}}); }
   bool key(string_t& name) override {
-    Frame& frame = stack_.back();
-    if (!frame.names.insert(name).second)
-      fail("the name \"" + escape_control(name) + "\" occurs twice in one object");
-    frame.key = std::move(name);
+    stack_.back().key = std::move(name);
     return true;
   }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t /*size*/) override { return open(Frame{JsonArray{}, {}, {}}); }
+  bool end_object() override {
+    check_names(std::get<JsonObject>(stack_.back().value));
+    return close();
+  }
+  bool start_array(std::size_t /*size*/) override { return open(Frame{JsonArray{}, {}}); }
   bool end_array() override { return close(); }
 
   bool parse_error(std::size_t position, const std::string& /*token*/,
@@ -57,7 +63,6 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   struct Frame {
     std::variant<JsonArray, JsonObject> value;
     std::string key;
-    std::unordered_set<std::string> names;
   };
 
   bool open(Frame frame) {
@@ -66,6 +71,16 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     }
     stack_.push_back(std::move(frame));
     return true;
+  }
+
+  /// Names are sorted by hash, which is fast; equal hashes by the names, so that no choice of names is slow.
+  void check_names(const JsonObject& members) const {
+    std::vector<std::pair<std::size_t, std::string_view>> names;
+    names.reserve(members.size());
+    for (const auto& [name, value] : members) names.emplace_back(std::hash<std::string_view>{}(name), name);
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (twice != names.end()) fail("the name " + in_quotes(twice->second) + " occurs twice in one object");
   }
 
   bool close() {

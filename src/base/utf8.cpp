@@ -133,4 +133,14 @@ std::string escape_control(std::string_view text) {
   return out;
 }
 
+std::string shorten(std::string_view text, std::size_t most) {
+  std::string_view head = text.substr(0, most);
+  if (head.size() < text.size()) head.remove_suffix(incomplete_utf8_suffix(head));
+  std::string out = escape_control(head);
+  if (head.size() == text.size() && out.size() <= most) return out;
+  out.resize(std::min(out.size(), most));
+  out.resize(out.size() - incomplete_utf8_suffix(out));
+  return out + "\u2026";
+}
+
 }  // namespace qgen

@@ -13,6 +13,7 @@
 #include "cli/options/model_options.h"
 #include "cli/options/option_set.h"
 #include "cli/version.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 #include "qgen/device/cpu_info.h"
 #include "qgen/device/device.h"
@@ -79,10 +80,8 @@ Findings find(const ModelOptions& options) {
   return found;
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
-  return line.empty() ? "none" : line;
+std::string words(const std::vector<std::string>& list) {
+  return list.empty() ? "none" : join(list, " ");
 }
 
 std::string optional_gops(const std::optional<double>& ops) {
@@ -97,10 +96,10 @@ std::string text_report(const Findings& found) {
   const CpuInfo& cpu = found.cpu;
   row("version", version_text());
   row("processor", cpu.model.empty() ? "unknown" : escape_control(cpu.model));
-  row("features", join(found.features));
+  row("features", words(found.features));
   row("kernels", found.kernels + (found.forced_kernels ? " (asked for" : " (best for these features") +
-                     "; this processor can run: " + join(found.available) + "; built: " + join(found.built) +
-                     ")");
+                     "; this processor can run: " + words(found.available) +
+                     "; built: " + words(found.built) + ")");
   row("cores", std::to_string(cpu.logical) + " logical, " + std::to_string(cpu.affinity) + " in affinity, " +
                    std::to_string(cpu.physical) + " physical, container quota " +
                    (cpu.quota ? fixed(*cpu.quota, 2) : std::string("none")));

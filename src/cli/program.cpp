@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +41,12 @@ ExitCode run(std::span<const std::string> arguments, Output& output) {
   return options->bench.wanted ? run_bench(*options, output) : run_prompt(*options, output);
 }
 
+/// A container that is asked for more than it could ever hold says so in its own way.
+bool is_out_of_memory(const std::exception& problem) {
+  return dynamic_cast<const std::bad_alloc*>(&problem) != nullptr ||
+         dynamic_cast<const std::length_error*>(&problem) != nullptr;
+}
+
 }  // namespace
 
 ExitCode run_program(std::span<const std::string> arguments) {
@@ -63,11 +71,12 @@ ExitCode run_program(std::span<const std::string> arguments) {
 ExitCode report_failure(const std::exception& problem) noexcept {
   try {
     const Messages messages(Verbosity::quiet);
-    if (dynamic_cast<const std::bad_alloc*>(&problem) != nullptr) {
+    if (is_out_of_memory(problem)) {
       messages.error("not enough memory; a smaller context (-c) or model needs less");
       return ExitCode::memory;
     }
-    messages.error(problem.what());
+    const bool expected = dynamic_cast<const Error*>(&problem) != nullptr;
+    messages.error((expected ? "" : "unexpected failure, please report it: ") + std::string(problem.what()));
   } catch (const std::exception&) {
     // Nothing is left to say it with; the exit code still tells.
   }

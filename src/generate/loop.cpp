@@ -1,22 +1,16 @@
 #include "generate/loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "generate/logprobs.h"
 #include "generate/reply_text.h"
+#include "qgen/base/stopwatch.h"
 
 namespace qgen {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 class Loop {
  public:
@@ -54,7 +48,7 @@ class Loop {
       return !cancelled();
     };
     logits_ = source_.feed(prompt_, want_, progress);
-    result_.timings.prefill_s = seconds_between(start_, Clock::now());
+    result_.timings.prefill_s = watch_.seconds();
     if (cancelled()) return StopReason::interrupted;
     result_.timings.prefill_tokens = total;
     return std::nullopt;
@@ -80,12 +74,11 @@ class Loop {
   }
 
   void take_time() {
-    const auto now = Clock::now();
-    if (!first_choice_) {
-      first_choice_ = now;
-      result_.timings.first_token_s = seconds_between(start_, now);
+    if (!since_first_choice_) {
+      since_first_choice_.emplace();
+      result_.timings.first_token_s = watch_.seconds();
     } else {
-      result_.timings.decode_s = seconds_between(*first_choice_, now);
+      result_.timings.decode_s = since_first_choice_->seconds();
       ++result_.timings.decode_steps;
     }
   }
@@ -141,8 +134,8 @@ class Loop {
   Logits logits_;
   GenerateResult result_;
   bool output_gone_ = false;
-  Clock::time_point start_ = Clock::now();
-  std::optional<Clock::time_point> first_choice_;
+  Stopwatch watch_;
+  std::optional<Stopwatch> since_first_choice_;
 };
 
 }  // namespace

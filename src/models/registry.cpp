@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 
 #include "models/qwen3/qwen3.h"
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 #include "qgen/models/architecture.h"
 
@@ -21,9 +23,7 @@ std::string supported() {
     std::ranges::copy(architecture->model_types(), std::back_inserter(types));
   }
   std::ranges::sort(types);
-  std::string text;
-  for (const std::string_view type : types) text += (text.empty() ? "" : ", ") + std::string(type);
-  return text;
+  return join(types);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ const Architecture& find_architecture(std::string_view model_type, std::string_v
     const auto types = architecture->model_types();
     if (std::ranges::find(types, model_type) != types.end()) return *architecture;
   }
-  const std::string found = model_type.empty() ? "nothing" : '"' + escape_control(model_type) + '"';
+  const std::string found = model_type.empty() ? "nothing" : in_quotes(model_type);
   throw Error(ErrorKind::unsupported, escape_control(source) + ": model_type: one of " + supported() +
                                           " expected (no other is supported), " + found + " found");
 }

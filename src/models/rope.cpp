@@ -147,8 +147,7 @@ PlanRope compute(const ModelConfig& config, std::int64_t head_dim) {
   if (type == "linear") return linear(config, head_dim);
   if (type == "yarn") return yarn(config, head_dim);
   if (type == "llama3") return llama3(config, head_dim);
-  fail(config,
-       "rope_type " + escape_control(type) + " is not supported, only default, linear, llama3 and yarn",
+  fail(config, "rope_type " + shorten(type) + " is not supported, only default, linear, llama3 and yarn",
        ErrorKind::unsupported);
 }
 

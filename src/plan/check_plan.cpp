@@ -1,8 +1,10 @@
+#include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
 
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 #include "qgen/plan/plan.h"
 
@@ -11,10 +13,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) {
   throw Error(ErrorKind::file, message);
-}
-
-std::string shape_text(std::int64_t rows, std::int64_t cols) {
-  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
 }
 
 /// Checks one stage at a time against the dimensions and against its place in the order.
@@ -136,13 +134,14 @@ class Checker {
     }
     const PlanWeight& weight = plan_.weights[static_cast<std::size_t>(id)];
     const TensorView& view = weight.view;
-    const std::string name = "tensor " + escape_control(weight.name);
+    const std::string name = "tensor " + shorten(weight.name);
     if (view.data == nullptr) fail(name + " has no data");
     if (!is_weight_type(view.dtype)) {
       fail(name + " is of type " + std::string(dtype_name(view.dtype)) + ", expected F32, F16 or BF16");
     }
     if (view.rows != rows || view.cols != cols) {
-      fail(name + " has shape " + shape_text(view.rows, view.cols) + ", expected " + shape_text(rows, cols));
+      fail(name + " has shape " + shape_text(std::array{view.rows, view.cols}) + ", expected " +
+           shape_text(std::array{rows, cols}));
     }
     if (view.stride < cols * static_cast<std::int64_t>(dtype_size(view.dtype)))
       fail(name + " has overlapping rows");

@@ -1,30 +1,13 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 #include "sample/steps.h"
 
 namespace qgen {
 namespace {
-
-/// The shortest text that reads back as `value`, whatever the locale.
-std::string number(double value) {
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), end};
-}
-
-std::string joined(std::span<const std::string_view> names) {
-  std::string out;
-  for (const std::string_view name : names) {
-    if (!out.empty()) out += ", ";
-    out += name;
-  }
-  return out;
-}
 
 const StepEntry& entry_called(std::string_view name) {
   std::string wanted(name);
@@ -33,7 +16,7 @@ const StepEntry& entry_called(std::string_view name) {
     if (entry.name == wanted) return entry;
   }
   throw Error(ErrorKind::usage, "unknown sampler step '" + escape_control(name) + "': the steps are " +
-                                    joined(sampler_step_names()));
+                                    join(sampler_step_names()));
 }
 
 std::vector<const StepEntry*> ordered_entries(const std::vector<std::string>& order) {
@@ -56,9 +39,9 @@ void check_values(const SamplingOptions& options) {
     const double value =
         std::visit([&](auto field) { return static_cast<double>(options.*field); }, row.field);
     if (value >= row.low && value <= row.high) continue;
-    throw Error(ErrorKind::usage, "--" + std::string(row.name) + " is " + number(value) +
-                                      ", expected a number from " + number(row.low) + " to " +
-                                      number(row.high));
+    throw Error(ErrorKind::usage, "--" + std::string(row.name) + " is " + shortest(value) +
+                                      ", expected a number from " + shortest(row.low) + " to " +
+                                      shortest(row.high));
   }
 }
 

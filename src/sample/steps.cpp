@@ -26,6 +26,41 @@ float bounded(float logit) noexcept {
 /// occurrence.
 class PenaltiesStep final : public SamplerStep {
  public:
+  static StepEntry entry() {
+    using O = SamplingOptions;
+    return {
+        "penalties",
+        true,
+        {{"repetition-penalty",
+          {"repeat-penalty"},
+          "repetition_penalty",
+          "divide (or, below 0, multiply) the logit of each token that prompt or reply already holds; 1: off",
+          0.01,
+          100,
+          &O::repetition_penalty},
+         {"presence-penalty",
+          {},
+          "",
+          "subtract from the logit of each token that the reply already holds; 0: off",
+          -2,
+          2,
+          &O::presence_penalty},
+         {"frequency-penalty",
+          {},
+          "",
+          "subtract for each time that the reply already holds a token; 0: off",
+          -2,
+          2,
+          &O::frequency_penalty},
+         {"penalty-window",
+          {"repeat-last-n"},
+          "",
+          "how many of the last tokens the penalties look at; -1: all, 0: off",
+          -1,
+          kManyTokens,
+          &O::penalty_window}},
+        make};
+  }
   static std::unique_ptr<SamplerStep> make(const SamplingOptions& o) {
     const bool off = o.repetition_penalty == 1 && o.presence_penalty == 0 && o.frequency_penalty == 0;
     return off || o.penalty_window == 0 ? nullptr : std::make_unique<PenaltiesStep>(o);
@@ -79,6 +114,19 @@ class PenaltiesStep final : public SamplerStep {
 /// Divides every logit.
 class TemperatureStep final : public SamplerStep {
  public:
+  static StepEntry entry() {
+    using O = SamplingOptions;
+    return {"temperature",
+            false,
+            {{"temperature",
+              {"temp"},
+              "temperature",
+              "divide the logits: below 1 is more certain, above 1 more varied; 0: always the best token",
+              0,
+              1000,
+              &O::temperature}},
+            make};
+  }
   static std::unique_ptr<SamplerStep> make(const SamplingOptions& o) {
     return o.temperature == 0 || o.temperature == 1 ? nullptr
                                                     : std::make_unique<TemperatureStep>(o.temperature);
@@ -106,6 +154,13 @@ class TemperatureStep final : public SamplerStep {
 /// Keeps the k largest (Fan et al. 2018); all that equal the k-th stay, as in Hugging Face's warper.
 class TopKStep final : public SamplerStep {
  public:
+  static StepEntry entry() {
+    using O = SamplingOptions;
+    return {"top_k",
+            false,
+            {{"top-k", {}, "top_k", "keep the K best tokens; 0 or -1: off", -1, kManyTokens, &O::top_k}},
+            make};
+  }
   static std::unique_ptr<SamplerStep> make(const SamplingOptions& o) {
     return o.top_k <= 0 ? nullptr : std::make_unique<TopKStep>(o.top_k);
   }
@@ -131,6 +186,19 @@ class TopKStep final : public SamplerStep {
 /// 2020). Of equal ones at the border the lowest ids stay.
 class TopPStep final : public SamplerStep {
  public:
+  static StepEntry entry() {
+    using O = SamplingOptions;
+    return {"top_p",
+            false,
+            {{"top-p",
+              {},
+              "top_p",
+              "keep the fewest best tokens whose probabilities sum to P; 1: off",
+              0,
+              1,
+              &O::top_p}},
+            make};
+  }
   static std::unique_ptr<SamplerStep> make(const SamplingOptions& o) {
     return o.top_p == 1 ? nullptr : std::make_unique<TopPStep>(o.top_p);
   }
@@ -168,6 +236,19 @@ class TopPStep final : public SamplerStep {
 /// Keeps tokens that are at least p times as probable as the most probable one (Nguyen et al. 2024).
 class MinPStep final : public SamplerStep {
  public:
+  static StepEntry entry() {
+    using O = SamplingOptions;
+    return {"min_p",
+            false,
+            {{"min-p",
+              {},
+              "min_p",
+              "keep tokens at least P times as probable as the best; 0: off",
+              0,
+              1,
+              &O::min_p}},
+            make};
+  }
   static std::unique_ptr<SamplerStep> make(const SamplingOptions& o) {
     return o.min_p == 0 ? nullptr : std::make_unique<MinPStep>(o.min_p);
   }
@@ -182,81 +263,11 @@ class MinPStep final : public SamplerStep {
   float log_p_;
 };
 
-std::vector<StepEntry> make_entries() {
-  using O = SamplingOptions;
-  return {
-      {"penalties",
-       true,
-       {{"repetition-penalty",
-         {"repeat-penalty"},
-         "repetition_penalty",
-         "divide (or, below 0, multiply) the logit of each token that prompt or reply already holds; 1: off",
-         0.01,
-         100,
-         &O::repetition_penalty},
-        {"presence-penalty",
-         {},
-         "",
-         "subtract from the logit of each token that the reply already holds; 0: off",
-         -2,
-         2,
-         &O::presence_penalty},
-        {"frequency-penalty",
-         {},
-         "",
-         "subtract for each time that the reply already holds a token; 0: off",
-         -2,
-         2,
-         &O::frequency_penalty},
-        {"penalty-window",
-         {"repeat-last-n"},
-         "",
-         "how many of the last tokens the penalties look at; -1: all, 0: off",
-         -1,
-         kManyTokens,
-         &O::penalty_window}},
-       PenaltiesStep::make},
-      {"temperature",
-       false,
-       {{"temperature",
-         {"temp"},
-         "temperature",
-         "divide the logits: below 1 is more certain, above 1 more varied; 0: always the best token",
-         0,
-         1000,
-         &O::temperature}},
-       TemperatureStep::make},
-      {"top_k",
-       false,
-       {{"top-k", {}, "top_k", "keep the K best tokens; 0 or -1: off", -1, kManyTokens, &O::top_k}},
-       TopKStep::make},
-      {"top_p",
-       false,
-       {{"top-p",
-         {},
-         "top_p",
-         "keep the fewest best tokens whose probabilities sum to P; 1: off",
-         0,
-         1,
-         &O::top_p}},
-       TopPStep::make},
-      {"min_p",
-       false,
-       {{"min-p",
-         {},
-         "min_p",
-         "keep tokens at least P times as probable as the best; 0: off",
-         0,
-         1,
-         &O::min_p}},
-       MinPStep::make},
-  };
-}
-
 }  // namespace
 
 std::span<const StepEntry> step_entries() {
-  static const std::vector<StepEntry> entries = make_entries();
+  static const std::vector<StepEntry> entries{PenaltiesStep::entry(), TemperatureStep::entry(),
+                                              TopKStep::entry(), TopPStep::entry(), MinPStep::entry()};
   return entries;
 }
 

@@ -21,7 +21,7 @@ AddedVocabulary::AddedVocabulary(const std::vector<AddedToken>& tokens, const Bp
     if (!id) {
       if (next > static_cast<std::size_t>(std::numeric_limits<TokenId>::max())) {
         throw Error(ErrorKind::file, escape_control(source) + ": no id is left for the added token \"" +
-                                         escape_control(token.content) + "\"");
+                                         shorten(token.content) + "\"");
       }
       id = static_cast<TokenId>(next++);
     }

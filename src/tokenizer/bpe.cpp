@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/hash.h"
@@ -19,10 +20,6 @@ constexpr std::size_t kLongestPiece = kNoPosition - 1;
 
 [[noreturn]] void fail(std::string_view source, const std::string& reason) {
   throw Error(ErrorKind::file, escape_control(source) + ": " + reason);
-}
-
-std::string quoted(std::string_view spelling) {
-  return "\"" + escape_control(spelling) + "\"";
 }
 
 std::uint64_t pair_key(TokenId left, TokenId right) noexcept {
@@ -58,7 +55,7 @@ void Bpe::add_vocab(const std::vector<VocabEntry>& vocab, std::string_view sourc
   for (const VocabEntry& entry : vocab) {
     TableSlot& slot = table_[table_slot(entry.spelling)];
     if (slot.index != 0)
-      fail(source, "the piece " + quoted(entry.spelling) + " occurs twice in the vocabulary");
+      fail(source, "the piece " + in_quotes(entry.spelling) + " occurs twice in the vocabulary");
     entries_.push_back({spellings_.size(), entry.spelling.size(), entry.id});
     spellings_ += entry.spelling;
     slot = {tag_of(hash_bytes(entry.spelling)), static_cast<std::uint32_t>(entries_.size())};
@@ -74,8 +71,8 @@ void Bpe::add_merges(const std::vector<Merge>& merges, std::string_view source) 
     const auto known = [&](std::string_view piece) {
       const std::optional<TokenId> id = find(piece);
       if (!id) {
-        fail(source, "merge " + std::to_string(merge_results_.size()) + " (" + quoted(merge.first) + " " +
-                         quoted(merge.second) + ") needs the piece " + quoted(piece) +
+        fail(source, "merge " + std::to_string(merge_results_.size()) + " (" + in_quotes(merge.first) + " " +
+                         in_quotes(merge.second) + ") needs the piece " + in_quotes(piece) +
                          ", which the vocabulary does not have");
       }
       return *id;
@@ -97,7 +94,7 @@ void Bpe::map_bytes(const BpeSpec& spec, std::string_view source) {
   }
   if (complete || !spec.unknown) return;
   unknown_ = find(*spec.unknown);
-  if (!unknown_) fail(source, "the unknown token " + quoted(*spec.unknown) + " is not in the vocabulary");
+  if (!unknown_) fail(source, "the unknown token " + in_quotes(*spec.unknown) + " is not in the vocabulary");
 }
 
 std::string_view Bpe::spelling(const Entry& entry) const noexcept {

@@ -17,9 +17,8 @@ DecodeTable::DecodeTable(const std::vector<VocabEntry>& vocab, const AddedVocabu
   const auto twice = std::adjacent_find(
       pieces.begin(), pieces.end(), [](const VocabEntry& a, const VocabEntry& b) { return a.id == b.id; });
   if (twice != pieces.end()) {
-    throw Error(ErrorKind::file, escape_control(source) + ": the pieces \"" +
-                                     escape_control(twice->spelling) + "\" and \"" +
-                                     escape_control((twice + 1)->spelling) + "\" have the same id " +
+    throw Error(ErrorKind::file, escape_control(source) + ": the pieces \"" + shorten(twice->spelling) +
+                                     "\" and \"" + shorten((twice + 1)->spelling) + "\" have the same id " +
                                      std::to_string(twice->id));
   }
   entries_.reserve(pieces.size() + added.tokens().size());

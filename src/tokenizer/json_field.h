@@ -49,11 +49,10 @@ class JsonField {
   [[nodiscard]] const Json* value() const noexcept { return value_; }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::file, escape_control(source_) + ": " + escape_control(path_) + " " + reason);
+    throw Error(ErrorKind::file, escape_control(source_) + ": " + shorten(path_) + " " + reason);
   }
   [[noreturn]] void unsupported(const std::string& reason) const {
-    throw Error(ErrorKind::unsupported,
-                escape_control(source_) + ": " + escape_control(path_) + " " + reason);
+    throw Error(ErrorKind::unsupported, escape_control(source_) + ": " + shorten(path_) + " " + reason);
   }
 
  private:

@@ -27,7 +27,7 @@ Class read_class(const JsonField& config) {
   if (name.ends_with("Fast")) name.remove_suffix(4);
   if (name == "GPT2Tokenizer") return Class::gpt2;
   if (name == "Qwen2Tokenizer") return Class::qwen2;
-  field.unsupported("is \"" + escape_control(field.string()) +
+  field.unsupported("is \"" + shorten(field.string()) +
                     "\"; without tokenizer.json only GPT2Tokenizer and Qwen2Tokenizer are known");
 }
 
@@ -51,7 +51,7 @@ std::vector<Merge> read_merges_text(std::string_view text, std::string_view fold
     const std::size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
       throw Error(ErrorKind::file, escape_control(folder) + "/merges.txt: line " + std::to_string(number) +
-                                       " is \"" + escape_control(line) +
+                                       " is \"" + shorten(line) +
                                        "\", two pieces with a space between were expected");
     }
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));

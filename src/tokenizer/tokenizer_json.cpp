@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "qgen/base/text.h"
 #include "tokenizer/json_field.h"
 
 namespace qgen {
@@ -11,12 +12,8 @@ namespace {
 
 constexpr std::string_view kOnlyByteLevel = "; only byte-level BPE tokenizers can be read";
 
-std::string quoted(std::string_view text) {
-  return "\"" + escape_control(text) + "\"";
-}
-
 [[noreturn]] void refuse_type(const JsonField& part) {
-  part.unsupported("of type " + quoted(part["type"].string()) + " is not supported" +
+  part.unsupported("of type " + in_quotes(part["type"].string()) + " is not supported" +
                    std::string(kOnlyByteLevel));
 }
 
@@ -54,12 +51,12 @@ SplitRule read_split(const JsonField& split) {
   if (!regex.present())
     split["pattern"].unsupported("is no regular expression" + std::string(kOnlyByteLevel));
   const std::optional<SplitRule> rule = split_rule_of_pattern(regex.string());
-  if (!rule) regex.unsupported("is a split rule that is not known: " + quoted(regex.string()));
+  if (!rule) regex.unsupported("is a split rule that is not known: " + in_quotes(regex.string()));
   // The known patterns leave no gap, so keeping the matches apart is the same as removing what lies between.
   const std::string& behavior = split["behavior"].string();
   const bool invert = split["invert"].boolean();
   if (behavior != "Isolated" && !(behavior == "Removed" && invert)) {
-    split["behavior"].unsupported("is " + quoted(behavior) + ", which is not supported");
+    split["behavior"].unsupported("is " + in_quotes(behavior) + ", which is not supported");
   }
   return *rule;
 }
@@ -74,7 +71,7 @@ class PreTokenizerReader {
       for (std::size_t i = 0; i < parts.array().size(); ++i) add(parts.element(i));
       return;
     }
-    if (byte_level_) part.unsupported("of type " + quoted(type) + " after ByteLevel is not supported");
+    if (byte_level_) part.unsupported("of type " + in_quotes(type) + " after ByteLevel is not supported");
     if (type == "Split") {
       plan_.rules.push_back(read_split(part));
     } else if (type == "Digits") {
@@ -174,7 +171,7 @@ std::vector<Merge> read_merges(const JsonField& list) {
     if (text->starts_with("#version")) continue;
     const std::size_t space = text->find(' ');
     if (space == std::string::npos || text->find(' ', space + 1) != std::string::npos) {
-      list.element(i).fail("is " + quoted(*text) + ", two pieces with a space between were expected");
+      list.element(i).fail("is " + in_quotes(*text) + ", two pieces with a space between were expected");
     }
     const std::string_view view = *text;
     merges.emplace_back(view.substr(0, space), view.substr(space + 1));
@@ -184,7 +181,7 @@ std::vector<Merge> read_merges(const JsonField& list) {
 
 void refuse_affix(const JsonField& affix) {
   if (affix.present() && !affix.string().empty()) {
-    affix.unsupported("is " + quoted(affix.string()) + ", which is not supported" +
+    affix.unsupported("is " + in_quotes(affix.string()) + ", which is not supported" +
                       std::string(kOnlyByteLevel));
   }
 }
@@ -193,7 +190,7 @@ BpeSpec read_model(const JsonField& model, std::string_view source) {
   // Files from before the type was written have merges if they are BPE.
   const bool bpe = model["type"].present() ? model["type"].string() == "BPE" : model["merges"].present();
   if (!bpe) {
-    const std::string type = model["type"].present() ? quoted(model["type"].string()) : "unknown";
+    const std::string type = model["type"].present() ? in_quotes(model["type"].string()) : "unknown";
     model.unsupported("is of type " + type + std::string(kOnlyByteLevel));
   }
   if (model["byte_fallback"].boolean_or(false)) {
@@ -235,7 +232,7 @@ TokenizerSpec read_tokenizer_json(const Json& root, std::string_view source) {
   const JsonField file(&root, "", source);
   if (root.as_object() == nullptr) JsonField(&root, "the file", source).fail("is no JSON object");
   if (const JsonField version = file["version"]; version.present() && version.string() != "1.0") {
-    version.unsupported("is " + quoted(version.string()) + ", 1.0 was expected");
+    version.unsupported("is " + in_quotes(version.string()) + ", 1.0 was expected");
   }
   TokenizerSpec spec;
   spec.model = read_model(file["model"], source);

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 #include "weights/safetensors.h"
 #include "weights/shard_index.h"
@@ -66,7 +67,7 @@ std::vector<std::string> other_weight_files(const fs::path& folder) {
 }
 
 [[noreturn]] void refuse(const std::string& file, std::string_view tensor, const std::string& reason) {
-  throw Error(ErrorKind::file, file + ": tensor " + escape_control(tensor) + ": " + reason);
+  throw Error(ErrorKind::file, file + ": tensor " + shorten(tensor) + ": " + reason);
 }
 
 std::size_t misalignment(const StoredTensor& tensor) {
@@ -102,9 +103,8 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
     const StoredTensor* tensor = checkpoint.find(name);
     const std::string expected = path_text(folder / shard);
     if (tensor == nullptr || tensor->file != expected) {
-      throw Error(ErrorKind::file, index_name + ": tensor " + escape_control(name) + " should be in " +
-                                       expected + ", it is in " +
-                                       (tensor == nullptr ? "no shard" : tensor->file));
+      throw Error(ErrorKind::file, index_name + ": tensor " + shorten(name) + " should be in " + expected +
+                                       ", it is in " + (tensor == nullptr ? "no shard" : tensor->file));
     }
   }
   return checkpoint;
@@ -131,8 +131,8 @@ void Checkpoint::add(Bytes file, const std::string& source) {
     }
     const auto [place, added] = tensors_.try_emplace(std::move(name), std::move(tensor));
     if (!added) {
-      throw Error(ErrorKind::file, "tensor " + escape_control(place->first) + " is in both " +
-                                       place->second.file + " and " + source);
+      throw Error(ErrorKind::file,
+                  "tensor " + shorten(place->first) + " is in both " + place->second.file + " and " + source);
     }
   }
   copies_.push_back(std::move(copies));

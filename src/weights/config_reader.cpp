@@ -1,23 +1,15 @@
 #include "weights/config_reader.h"
 
-#include <array>
-#include <charconv>
+#include <limits>
 #include <utility>
 
 #include "qgen/base/error.h"
-#include "qgen/base/utf8.h"
+#include "qgen/base/text.h"
 
 namespace qgen {
 namespace {
 
 constexpr std::int64_t kMaxTokenId = std::numeric_limits<TokenId>::max();
-
-template <typename Number>
-std::string number_text(Number value) {
-  std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  return {buffer.data(), end};
-}
 
 std::string integer_range(std::int64_t low, std::int64_t high) {
   return "an integer from " + std::to_string(low) + " to " + std::to_string(high);
@@ -26,15 +18,11 @@ std::string integer_range(std::int64_t low, std::int64_t high) {
 }  // namespace
 
 std::string describe(const Json& value) {
-  constexpr std::size_t kShown = 60;
-  if (const auto* n = std::get_if<std::int64_t>(&value.value())) return number_text(*n);
-  if (const auto* n = std::get_if<std::uint64_t>(&value.value())) return number_text(*n);
-  if (const auto* n = std::get_if<double>(&value.value())) return number_text(*n);
+  if (const auto* n = std::get_if<std::int64_t>(&value.value())) return std::to_string(*n);
+  if (const auto* n = std::get_if<std::uint64_t>(&value.value())) return std::to_string(*n);
+  if (const auto* n = std::get_if<double>(&value.value())) return shortest(*n);
   if (const auto* b = std::get_if<bool>(&value.value())) return *b ? "true" : "false";
-  if (const std::string* text = value.as_string()) {
-    const bool whole = text->size() <= kShown;
-    return '"' + escape_control(text->substr(0, kShown)) + (whole ? "\"" : "...\"");
-  }
+  if (const std::string* text = value.as_string()) return in_quotes(*text);
   return std::string(value.type_name());
 }
 

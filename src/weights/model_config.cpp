@@ -56,7 +56,7 @@ class RopeMembers {
     for (const auto& [name, value] : *object->as_object()) {
       if (value.as_object() != nullptr) {
         throw Error(ErrorKind::unsupported, config_.source() + ": " + std::string(block) +
-                                                ": settings for some layers only (" + escape_control(name) +
+                                                ": settings for some layers only (" + shorten(name) +
                                                 ") are not supported");
       }
       if (!value.is_null()) add(name == "type" ? "rope_type" : name, value);

@@ -7,6 +7,7 @@
 
 #include "qgen/base/error.h"
 #include "qgen/base/json.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 
 // Layout: the length N of the header (64 bits, little-endian), N bytes of JSON, then the data area. The
@@ -17,6 +18,8 @@ namespace qgen {
 namespace {
 
 constexpr std::uint64_t kPrefix = 8;
+/// More than any model's tensors have.
+constexpr std::size_t kMostDimensions = 8;
 
 [[noreturn]] void fail(const std::string& source, const std::string& reason) {
   throw Error(ErrorKind::file, source + ": " + reason);
@@ -100,7 +103,7 @@ class EntryReader {
 
  private:
   [[noreturn]] void refuse(const std::string& reason) const {
-    fail(source_, "tensor " + escape_control(name_) + ": " + reason);
+    fail(source_, "tensor " + shorten(name_) + ": " + reason);
   }
 
   DType dtype() const {
@@ -108,7 +111,7 @@ class EntryReader {
     const std::string* text = member == nullptr ? nullptr : member->as_string();
     if (text == nullptr) refuse("dtype is missing or no string");
     const std::optional<DType> dtype = dtype_from_name(*text);
-    if (!dtype) refuse("dtype " + escape_control(*text) + " is not supported");
+    if (!dtype) refuse("dtype " + shorten(*text) + " is not supported");
     return *dtype;
   }
 
@@ -116,6 +119,10 @@ class EntryReader {
     const Json* member = value_.find(key);
     const JsonArray* array = member == nullptr ? nullptr : member->as_array();
     if (array == nullptr) refuse(std::string(key) + " is missing or no list");
+    if (array->size() > kMostDimensions) {
+      refuse(std::string(key) + ": at most " + std::to_string(kMostDimensions) + " numbers expected, " +
+             std::to_string(array->size()) + " found");
+    }
     std::vector<std::int64_t> result;
     for (const Json& element : *array) {
       const std::optional<std::int64_t> count = element.as_int();
@@ -168,18 +175,19 @@ void check_tiling(std::vector<Entry>& entries, std::uint64_t size, const std::st
   const auto last = std::ranges::max_element(entries, {}, &Entry::end);
   if (last != entries.end() && last->end > size) {
     fail(source, "truncated: " + bytes_text(last->end) + " of data expected (up to tensor " +
-                     escape_control(last->name) + "), " + bytes_text(size) + " found, " +
+                     shorten(last->name) + "), " + bytes_text(size) + " found, " +
                      bytes_text(last->end - size) + " missing");
   }
   std::uint64_t owned = 0;
   const Entry* previous = nullptr;
   for (const Entry& entry : entries) {
-    const std::string name = escape_control(entry.name);
     if (entry.begin < owned) {
-      fail(source, "tensors " + escape_control(previous->name) + " and " + name + " share bytes of the data");
+      fail(source,
+           "tensors " + shorten(previous->name) + " and " + shorten(entry.name) + " share bytes of the data");
     }
     if (entry.begin > owned) {
-      fail(source, bytes_text(entry.begin - owned) + " before tensor " + name + " belong to no tensor");
+      fail(source, bytes_text(entry.begin - owned) + " before tensor " + shorten(entry.name) +
+                       " belong to no tensor");
     }
     owned = entry.end;
     previous = &entry;
@@ -188,12 +196,6 @@ void check_tiling(std::vector<Entry>& entries, std::uint64_t size, const std::st
 }
 
 }  // namespace
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t n : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(n);
-  return text + "]";
-}
 
 std::vector<std::pair<std::string, StoredTensor>> read_safetensors(Bytes file, const std::string& source) {
   const std::string_view text = header_text(file, source);

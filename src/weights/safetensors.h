@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,5 @@ inline constexpr std::uint64_t kSafetensorsHeaderCap = 100'000'000;
 /// The tensors of one safetensors file in the order of their data; views may have any alignment. `source`
 /// names the file in messages and is escaped already. Throws Error{file} naming file and tensor.
 std::vector<std::pair<std::string, StoredTensor>> read_safetensors(Bytes file, const std::string& source);
-
-/// "[2, 3]".
-std::string shape_text(const std::vector<std::int64_t>& shape);
 
 }  // namespace qgen

@@ -201,6 +201,28 @@ TEST(EscapeControl, EscapesC0DelAndC1) {
   }
 }
 
+TEST(Shorten, KeepsWhatIsShortEnough) {
+  EXPECT_EQ(shorten(""), "");
+  EXPECT_EQ(shorten(std::string(200, 'x')), std::string(200, 'x'));
+  EXPECT_EQ(shorten("\x1b\xff"), "\\x1B\\xFF");
+  EXPECT_EQ(shorten("\xC3\xA9", 2), "\xC3\xA9");
+}
+
+TEST(Shorten, CutsAtTheBorderOfACharacter) {
+  EXPECT_EQ(shorten("abcd", 3), "abc\u2026");
+  const std::string text = "a\xF0\x9F\x98\x8A\xE5\x8D\x95";
+  for (std::size_t most = 1; most < 5; ++most) EXPECT_EQ(shorten(text, most), "a\u2026");
+  for (std::size_t most = 5; most < 8; ++most) {
+    EXPECT_EQ(shorten(text, most), "a\xF0\x9F\x98\x8A\u2026");
+  }
+  EXPECT_EQ(shorten(text, 8), text);
+}
+
+TEST(Shorten, CountsWhatIsShown) {
+  EXPECT_EQ(shorten(std::string(3'000'000, '\x01'), 8), "\\x01\\x01\u2026");
+  EXPECT_EQ(shorten("\x01\x02\x03", 8), "\\x01\\x02\u2026");
+}
+
 TEST(EscapeControl, EscapesInvalidBytesAndKeepsText) {
   EXPECT_EQ(escape_control("ok \xC3\xA9 \xF0\x9F\x98\x8A"), "ok \xC3\xA9 \xF0\x9F\x98\x8A");
   EXPECT_EQ(escape_control("\xFF\xC3(\xE5\x8D"), "\\xFF\\xC3(\\xE5\\x8D");

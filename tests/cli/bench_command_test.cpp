@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "cli/command.h"
@@ -37,7 +39,7 @@ TEST(BenchCommand, JsonRowsAreConsistent) {
   EXPECT_GT(rows[0]["first_token_ms"], 0);
   EXPECT_GT(rows[0]["gflops"], 0);
   EXPECT_GT(rows[0]["compute_percent"], 0);
-  EXPECT_LT(rows[0]["compute_percent"], 110);
+  EXPECT_TRUE(std::isfinite(rows[0]["compute_percent"].get<double>()));
   EXPECT_GT(rows[1]["bytes_per_token"], 10'000'000);
   EXPECT_NEAR(rows[1]["read_gb_s"].get<double>(),
               rows[1]["bytes_per_token"].get<double>() * rows[1]["median_ts"].get<double>() / 1e9, 1e-6);
@@ -54,6 +56,21 @@ TEST(BenchCommand, DepthsAreMeasured) {
 
 TEST(BenchCommand, NothingToMeasureIsNoRow) {
   EXPECT_EQ(json_of(qgen({"--bench", "-p", "0", "-n", "0", "-o", "json", "--mode", "all"})), json::array());
+}
+
+TEST(BenchCommand, TokenizerWithoutTokensIsAnError) {
+  const ModelFolder model{short_story()};
+  std::string text = read_file(model.file("tokenizer.json"));
+  const std::size_t vocab = text.find("\"vocab\":{") + 9;
+  // One piece that the text does not hold; what has no piece is left out.
+  text.replace(vocab, text.find("},\"merges\"") - vocab, "\"\u0100\":0");
+  write_file(model.file("tokenizer.json"), text);
+  const Result result = qgen({"--bench", "-m", model.path(), "-p", "8", "-n", "4", "-r", "1"});
+  EXPECT_EQ(result.status, 5);
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
+  EXPECT_THAT(result.err, HasSubstr("the tokenizer gives no tokens"));
 }
 
 TEST(BenchCommand, ReportsComparePlotAndListInOtherFormats) {
@@ -78,8 +95,10 @@ TEST(BenchCommand, ReportsComparePlotAndListInOtherFormats) {
 }
 
 TEST(BenchCommand, InterruptReportsWhatThereIs) {
-  Process process(kQgen, launch({"--bench", "-r", "1000", "-p", "1", "-n", "2", "-o", "json"}));
-  ::usleep(1'000'000);
+  Launch endless = launch({"--bench", "-r", "1000", "-p", "1", "-n", "2", "-o", "json"});
+  endless.err = Stream::terminal;
+  Process process(kQgen, endless);
+  ASSERT_TRUE(process.wait_for_errors("prefill"));
   process.send(SIGINT);
   const Result result = process.finish();
   EXPECT_EQ(result.status, 130);

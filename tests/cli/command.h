@@ -1,5 +1,8 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,10 +13,22 @@
 #include "support/process.h"
 #include "support/scripted_model.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define QGEN_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define QGEN_SANITIZED true
+#endif
+#endif
+#ifndef QGEN_SANITIZED
+#define QGEN_SANITIZED false
+#endif
+
 // Black-box tests run the program that was just built.
 namespace qgen::test {
 
 inline const std::string kQgen = QGEN_BINARY;
+inline constexpr bool kSanitized = QGEN_SANITIZED;
 
 /// Streams as a script has them: no input, pipes for the outputs.
 inline Launch launch(std::vector<std::string> arguments) {
@@ -39,6 +54,15 @@ inline Result qgen_with_input(std::vector<std::string> arguments, std::string in
 
 inline nlohmann::json json_of(const Result& result) {
   return nlohmann::json::parse(result.out);
+}
+
+/// One line on stderr, nothing on stdout, no signal.
+inline void expect_error(const Result& result, int status) {
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  EXPECT_TRUE(result.err.starts_with("qgen: ")) << result.err;
 }
 
 /// A scripted model in a folder of its own.

@@ -67,6 +67,15 @@ TEST_F(Context, OverflowDropsWhatWasChosenAndSaysSo) {
   }
 }
 
+TEST_F(Context, OfOneTokenHasNoRoomWhateverIsDropped) {
+  for (const std::string how : {"error", "head", "tail", "middle"}) {
+    const Result result = qgen(with_model({"-p", "pp", "-c", "1", "--overflow", how}));
+    EXPECT_EQ(result.status, 3);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(HasSubstr("2 tokens"), HasSubstr("holds 1 "), HasSubstr("-c")));
+  }
+}
+
 TEST_F(Context, FullContextCutsTheText) {
   const Result result = qgen(with_model({"-p", "x"}));
   EXPECT_EQ(result.status, 3);

@@ -57,7 +57,7 @@ TEST(Overflow, RoomForTheReplyIsWhatWasAskedForUpToHalf) {
 TEST(Overflow, TinyContextsKeepOneToken) {
   for (const Overflow overflow : {Overflow::head, Overflow::tail, Overflow::middle}) {
     std::vector<TokenId> prompt = numbered(5);
-    drop_overflow(prompt, overflow, {1, -1, TokenId{0}});
+    drop_overflow(prompt, overflow, {2, -1, TokenId{0}});
     EXPECT_EQ(prompt.size(), 1U);
   }
 }

@@ -56,49 +56,70 @@ TEST_F(Signals, QuietInterruptSaysNothing) {
 }
 
 TEST_F(Signals, InterruptedJsonIsWhole) {
-  endless_.arguments.push_back("--json");
-  Process process(kQgen, endless_);
-  ::usleep(300'000);
+  Launch launch = launch_with_input({"-m", model_.path(), "--json"}, std::string(100'000, 'z'));
+  launch.err = Stream::terminal;
+  Process process(kQgen, launch);
+  ASSERT_TRUE(process.wait_for_errors(" of 100000 tokens"));
   process.send(SIGINT);
   const Result result = process.finish();
   EXPECT_EQ(result.status, 130);
-  // Where the signal came before the first token there is no reply at all.
-  if (!result.out.empty()) {
-    EXPECT_EQ(json_of(result)["stop"], "interrupted");
-  }
+  EXPECT_EQ(json_of(result)["stop"], "interrupted");
+}
+
+TEST_F(Signals, InterruptedJsonStreamHasItsEnd) {
+  endless_.arguments.push_back("--json-stream");
+  Process process(kQgen, endless_);
+  ASSERT_TRUE(process.wait_for_output(200));
+  process.send(SIGINT);
+  const Result result = process.finish();
+  EXPECT_EQ(result.status, 130);
+  const std::size_t last = result.out.rfind('\n', result.out.size() - 2) + 1;
+  const auto end = nlohmann::json::parse(result.out.substr(last));
+  EXPECT_EQ(end["event"], "end");
+  EXPECT_EQ(end["stop"], "interrupted");
 }
 
 TEST_F(Signals, SecondInterruptEndsAtOnceEvenWhereOutputIsStuck) {
+  endless_.arguments.push_back("--json-stream");  // fills a pipe sooner
   Process process(kQgen, endless_);
   ASSERT_TRUE(process.wait_for_output(1));
   // Nobody reads on, so that the pipe fills and the program waits in write().
-  ::usleep(1'500'000);
-  process.send(SIGINT);
-  ::usleep(200'000);
-  process.send(SIGINT);
-  ::usleep(200'000);
+  ASSERT_TRUE(process.wait_for_stuck_output());
+  for (int i = 0; i < 500 && process.is_running(); ++i) {
+    process.send(SIGINT);
+    ::usleep(20'000);
+  }
   EXPECT_FALSE(process.is_running());
   EXPECT_EQ(process.finish().status, 130);
 }
 
 TEST_F(Signals, InterruptWhileWaitingForInput) {
-  Launch waiting = launch_with_input({"-m", model_.path()}, "some");
-  waiting.keep_input_open = true;
-  Process process(kQgen, waiting);
-  ::usleep(300'000);
-  process.send(SIGINT);
-  const Result result = process.finish();
-  EXPECT_EQ(result.status, 130);
-  EXPECT_EQ(result.out, "");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"-m", model_.path(), "-p", "-"}, {"tokenize", "-p", "-"}}) {
+    Launch waiting = launch(command);
+    waiting.in = Stream::terminal;
+    waiting.keep_input_open = true;
+    Process process(kQgen, waiting);
+    ASSERT_TRUE(process.wait_for_errors("reading the prompt from the terminal"));
+    process.send(SIGINT);
+    const Result result = process.finish();
+    EXPECT_EQ(result.status, 130);
+    EXPECT_EQ(result.out, "");
+  }
 }
 
-TEST_F(Signals, CommandsWithoutAReplyEndAtOnce) {
-  Launch waiting = launch_with_input({"tokenize"}, "some");
-  waiting.keep_input_open = true;
-  Process process(kQgen, waiting);
-  ::usleep(200'000);
+TEST_F(Signals, InterruptsThatTheCallerIgnoresStayIgnored) {
+  Launch background = launch({"-c", R"(trap "" INT TERM; exec "$0" "$@")", kQgen});
+  background.arguments.insert(background.arguments.end(), endless_.arguments.begin(),
+                              endless_.arguments.end());
+  background.arguments.insert(background.arguments.end(), {"-n", "3000"});
+  Process process("/bin/sh", background);
+  ASSERT_TRUE(process.wait_for_output(5));
   process.send(SIGINT);
-  EXPECT_EQ(process.finish().status, 130);
+  process.send(SIGTERM);
+  const Result result = process.finish();
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out.size(), 3000U);
 }
 
 TEST_F(Signals, ReaderThatGoesAwayEndsTheRunSilently) {
@@ -140,6 +161,8 @@ TEST_F(Signals, WaitingForAnIdlePipeIsSaid) {
   waiting.keep_input_open = true;
   Process process(kQgen, waiting);
   EXPECT_TRUE(process.wait_for_errors("waiting for the end of stdin"));
+  process.send(SIGINT);
+  EXPECT_EQ(process.finish().status, 130);
 }
 
 }  // namespace

@@ -96,10 +96,5 @@ TEST(Values, ListsHaveNoEmptyParts) {
   }
 }
 
-TEST(Values, ShortestReadsBack) {
-  EXPECT_EQ(shortest(0.1), "0.1");
-  EXPECT_EQ(shortest(100), "100");
-}
-
 }  // namespace
 }  // namespace qgen::cli

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -83,6 +84,10 @@ void place_streams(const std::array<int, 3>& streams) {
   ::_exit(127);
 }
 
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
 void close_fd(int& fd) {
   if (fd >= 0) ::close(fd);
   fd = -1;
@@ -99,7 +104,8 @@ Process::Process(const std::string& program, const Launch& launch)
   pid_ = ::fork();
   check(pid_ >= 0, "fork");
   if (pid_ == 0) {
-    ::signal(SIGPIPE, SIG_DFL);
+    // Whoever runs the tests in the background has these ignored, which programs inherit.
+    for (const int signal : {SIGPIPE, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
     become(program, launch, {in.theirs, out.theirs, err.theirs});
   }
   for (int fd : {in.theirs, out.theirs, err.theirs}) close_fd(fd);
@@ -164,6 +170,20 @@ bool Process::wait_for_errors(std::string_view text) {
   return err_.text.find(text) != std::string::npos;
 }
 
+bool Process::wait_for_stuck_output() const {
+  constexpr int kPageOfThePipe = 4096;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  int before = 0;
+  while (std::chrono::steady_clock::now() < deadline) {
+    int waiting = 0;
+    if (::ioctl(out_.fd, FIONREAD, &waiting) != 0) return false;
+    if (waiting > kPageOfThePipe && waiting == before) return true;
+    before = waiting;
+    ::usleep(200'000);
+  }
+  return false;
+}
+
 void Process::close_output() {
   close_fd(out_.fd);
 }
@@ -184,7 +204,8 @@ Result Process::finish() {
   }
   Result result;
   int status = 0;
-  while (::waitpid(pid_, &status, WNOHANG) == 0) {
+  rusage usage{};
+  while (::wait4(pid_, &status, WNOHANG, &usage) == 0) {
     if (std::chrono::steady_clock::now() > deadline) {
       result.timed_out = true;
       ::kill(pid_, SIGKILL);
@@ -194,6 +215,7 @@ Result Process::finish() {
     ::usleep(1000);
   }
   pid_ = -1;
+  result.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   result.out = std::move(out_.text);

@@ -32,6 +32,7 @@ struct Result {
   int status = -1;  ///< exit status; -1 where a signal ended it
   int signal = 0;
   bool timed_out = false;
+  double cpu_seconds = 0;  ///< processor time, its own and the system's
   std::string out, err;
 };
 
@@ -46,7 +47,9 @@ class Process {
   /// Moves bytes until stdout has `count` of them; false after the time is up or stdout has ended.
   bool wait_for_output(std::size_t count);
   bool wait_for_errors(std::string_view text);  ///< the same until stderr holds `text`
-  void close_output();                          ///< the reader goes away
+  /// Leaves stdout alone until the pipe is full; false after the time is up.
+  [[nodiscard]] bool wait_for_stuck_output() const;
+  void close_output();  ///< the reader goes away
   void send(int signal) const;
   [[nodiscard]] bool is_running() const;
   [[nodiscard]] std::string_view output() const { return out_.text; }

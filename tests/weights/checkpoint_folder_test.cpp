@@ -86,6 +86,12 @@ TEST(CheckpointFolder, NamesAFileThatMayNotBeRead) {
   EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("model.safetensors"), HasSubstr("Permission denied")));
 }
 
+TEST(CheckpointFolder, NamesALinkThatLeadsNowhere) {
+  TempFolder folder;
+  fs::create_symlink("model.safetensors", folder.path() / "model.safetensors");
+  EXPECT_THAT(refusal(folder.path()), AllOf(HasSubstr("model.safetensors"), HasSubstr("symbolic links")));
+}
+
 TEST(CheckpointFolder, NamesWeightsInFormsThatAreNotRead) {
   TempFolder folder;
   write_file(folder.path() / "pytorch_model.bin", "x");

@@ -33,4 +33,8 @@ std::string replace_invalid_utf8(std::string_view text);
 /// stays.
 std::string escape_control(std::string_view text);
 
+/// escape_control(text) for messages, which must not be as long as a file makes a name: what is longer than
+/// `most` bytes is cut at the border of a character and ends with "…".
+std::string shorten(std::string_view text, std::size_t most = 200);
+
 }  // namespace qgen

@@ -1,7 +1,7 @@
 #include "cli/bench/bench.h"
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <fstream>
 #include <optional>
 
@@ -13,16 +13,13 @@
 #include "cli/io/signals.h"
 #include "cli/run/model.h"
 #include "qgen/base/error.h"
+#include "qgen/base/stopwatch.h"
 #include "qgen/device/cpu_info.h"
 
 namespace qgen::cli {
 namespace {
 
 constexpr std::array kAllModes{Mode::naive, Mode::cache, Mode::fused, Mode::all};
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Sizes as asked for, the default ones made to fit the context.
 BenchPlan make_plan(const BenchOptions& options, std::int64_t context) {
@@ -67,9 +64,9 @@ class Bench {
     const std::string kernels = kernels_of(mode, options_.model.kernels);
     if (engine_ && kernels == kernels_) return;
     engine_.reset();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     engine_ = load_engine(options_.model, mode, messages_);
-    load_s_ = seconds_since(start);
+    load_s_ = watch.seconds();
     kernels_ = kernels;
     report_.parameters = engine_->parameters();
   }
@@ -150,13 +147,13 @@ void write_plot(const std::string& path, const std::string& picture) {
 }  // namespace
 
 ExitCode run_bench(const RunOptions& options, Output& output) {
-  handle_signals(OnInterrupt::finish_gracefully);
   Messages messages(options.show.verbosity());
   const BenchOptions& bench = options.bench;
   // Read first: a wrong path should not cost minutes.
   std::string old_report;
-  if (!bench.compare_with.empty()) old_report = read_file(bench.compare_with).value_or("");
+  if (!bench.compare_with.empty()) old_report = read_file(bench.compare_with);
 
+  handle_signals(OnInterrupt::finish_gracefully);
   const BenchReport report = Bench(options, messages).run();
   output.write(format_report(report, bench.format));
   if (!bench.compare_with.empty() && !interrupted()) {

@@ -1,26 +1,16 @@
 #include "cli/bench/measure.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "cli/bench/workload.h"
 #include "cli/io/format.h"
 #include "cli/io/signals.h"
 #include "cli/run/reply.h"
 #include "qgen/base/error.h"
+#include "qgen/base/stopwatch.h"
 #include "qgen/generate/generate.h"
 
 namespace qgen::cli {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 BenchRunner::BenchRunner(const Engine& engine, Mode mode, const SamplingOptions& sampling,
                          const BenchPlan& plan)
     : engine_(engine), mode_(mode), sampling_(sampling), plan_(plan) {}
@@ -37,12 +27,12 @@ std::optional<BenchRunner::Sample> BenchRunner::run(const Test& test) {
   hooks.cancel = &interrupted();
   hooks.sink = [](const TokenEvent& /*event*/) { return true; };
 
-  const auto start = Clock::now();
+  const Stopwatch watch;
   const std::vector<TokenId> prompt = workload_tokens(engine_.tokenizer(), text, test.prompt);
-  const double tokenizing = seconds_since(start);
+  const double tokenizing = watch.seconds();
   Session session = engine_.new_session(recomputes(mode_));
   const GenerateResult result = generate(session, engine_, sampler, prompt, options, hooks);
-  const double seconds = seconds_since(start);
+  const double seconds = watch.seconds();
 
   if (result.stop == StopReason::interrupted) return std::nullopt;
   if (result.stop != StopReason::length) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "qgen/base/error.h"
+
 namespace qgen::cli {
 namespace {
 
@@ -29,6 +31,7 @@ std::string workload_text(const Tokenizer& tokenizer, std::int64_t tokens) {
 std::vector<TokenId> workload_tokens(const Tokenizer& tokenizer, const std::string& text,
                                      std::int64_t tokens) {
   std::vector<TokenId> ids = tokenizer.encode(text);
+  if (ids.empty()) throw Error(ErrorKind::file, "--bench: the tokenizer gives no tokens for an English text");
   // A cut text can encode to a token less at its end.
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(tokens, 1));
   for (std::size_t i = 0; ids.size() < count; ++i) ids.push_back(ids[i]);

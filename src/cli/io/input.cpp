@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "cli/io/descriptors.h"
-#include "cli/io/signals.h"
 #include "qgen/base/error.h"
 #include "qgen/base/utf8.h"
 
@@ -32,7 +31,7 @@ Descriptor open_for_reading(const std::string& path) {
 }
 
 std::size_t read_some(int fd, const std::string& source, char* to, std::size_t size) {
-  while (!interrupted()) {
+  while (true) {
     const ssize_t count = ::read(fd, to, size);
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -41,11 +40,10 @@ std::size_t read_some(int fd, const std::string& source, char* to, std::size_t s
       fail(source);
     }
   }
-  return 0;
 }
 
-std::optional<std::string> read_all(int fd, const std::string& source, const std::function<void()>& waiting) {
-  if (waiting && !wait_for(fd, POLLIN, kLongWaitMs) && !interrupted()) waiting();
+std::string read_all(int fd, const std::string& source, const std::function<void()>& waiting) {
+  if (waiting && !wait_for(fd, POLLIN, kLongWaitMs)) waiting();
   std::string bytes;
   std::size_t used = 0;
   while (true) {
@@ -54,12 +52,11 @@ std::optional<std::string> read_all(int fd, const std::string& source, const std
     if (count == 0) break;
     used += count;
   }
-  if (interrupted()) return std::nullopt;
   bytes.resize(used);
   return bytes;
 }
 
-std::optional<std::string> read_file(const std::string& path) {
+std::string read_file(const std::string& path) {
   const Descriptor file = open_for_reading(path);
   return read_all(file.get(), path);
 }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "cli/io/descriptors.h"
@@ -12,16 +11,15 @@ namespace qgen::cli {
 /// Opens a file, FIFO or device. Throws Error{file}.
 Descriptor open_for_reading(const std::string& path);
 
-/// At least one byte, at most `size`; 0 at the end, and when the user interrupts the wait. Throws Error{file}
-/// that names `source` and the system's reason.
+/// At least one byte, at most `size`; 0 at the end. Throws Error{file} that names `source` and the system's
+/// reason.
 std::size_t read_some(int fd, const std::string& source, char* to, std::size_t size);
 
-/// All bytes from `fd` to its end; nothing if the user interrupted the wait. `waiting` is called once if the
-/// first byte takes long to come. Throws Error{file}.
-std::optional<std::string> read_all(int fd, const std::string& source,
-                                    const std::function<void()>& waiting = {});
+/// All bytes from `fd` to its end. `waiting` is called once if the first byte takes long to come. Throws
+/// Error{file}.
+std::string read_all(int fd, const std::string& source, const std::function<void()>& waiting = {});
 
 /// All bytes of a file, FIFO or device.
-std::optional<std::string> read_file(const std::string& path);
+std::string read_file(const std::string& path);
 
 }  // namespace qgen::cli

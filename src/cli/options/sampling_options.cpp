@@ -11,6 +11,7 @@
 #include "cli/options/option_set.h"
 #include "cli/options/values.h"
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 
 namespace qgen::cli {
 namespace {

@@ -1,12 +1,12 @@
 #include "cli/options/values.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "qgen/base/error.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 
 namespace qgen::cli {
@@ -15,9 +15,7 @@ namespace {
 [[noreturn]] void refuse(const Given& given, const std::string& expected) {
   // A long value is a text in the wrong place: its beginning tells which.
   constexpr std::size_t kShown = 60;
-  const bool whole = given.value.size() <= kShown;
-  const std::string value = escape_control(given.value.substr(0, kShown)) + (whole ? "" : "...");
-  throw Error(ErrorKind::usage, given.name + ": '" + value + "' is not " + expected);
+  throw Error(ErrorKind::usage, given.name + ": '" + shorten(given.value, kShown) + "' is not " + expected);
 }
 
 /// The whole text as a number; nothing for a malformed one, trailing characters or overflow.
@@ -56,11 +54,7 @@ double read_real(const Given& given, double low, double high) {
 }
 
 std::string read_choice(const Given& given, std::span<const std::string_view> words) {
-  if (std::ranges::find(words, given.value) == words.end()) {
-    std::string list;
-    for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + std::string(word);
-    refuse(given, "one of " + list);
-  }
+  if (std::ranges::find(words, given.value) == words.end()) refuse(given, "one of " + join(words));
   return given.value;
 }
 
@@ -74,12 +68,6 @@ std::vector<Given> split_list(const Given& given) {
     if (comma == std::string_view::npos) return parts;
     rest.remove_prefix(comma + 1);
   }
-}
-
-std::string shortest(double value) {
-  std::array<char, 32> text{};
-  const auto [end, problem] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return std::string(text.data(), problem == std::errc() ? end : text.data());
 }
 
 }  // namespace qgen::cli

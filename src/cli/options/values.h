@@ -28,7 +28,4 @@ std::string read_choice(const Given& given, std::span<const std::string_view> wo
 /// The parts between commas, none of them empty.
 std::vector<Given> split_list(const Given& given);
 
-/// The shortest decimal form that reads back as `value`.
-std::string shortest(double value);
-
 }  // namespace qgen::cli

@@ -16,7 +16,7 @@ std::int64_t room_for_reply(const FitLimits& limits) {
 std::string drop_overflow(std::vector<TokenId>& prompt, Overflow overflow, const FitLimits& limits) {
   const auto count = static_cast<std::int64_t>(prompt.size());
   const std::int64_t kept_start = limits.start && prompt.front() == *limits.start ? 1 : 0;
-  const std::int64_t keep = std::max<std::int64_t>(limits.context - room_for_reply(limits), 1);
+  const std::int64_t keep = limits.context - room_for_reply(limits);
   const std::int64_t dropped = count - keep;
   std::int64_t from = 0;
   std::string where;

@@ -18,7 +18,7 @@ enum class Overflow { error, head, tail, middle };
 inline constexpr std::array<std::string_view, 4> kOverflowWords{"error", "head", "tail", "middle"};
 
 struct FitLimits {
-  std::int64_t context = 0;
+  std::int64_t context = 0;      ///< at least 2
   std::int64_t max_tokens = -1;  ///< -1: not said
   std::optional<TokenId> start;  ///< a start token in front is never dropped
 };

@@ -27,7 +27,7 @@ void add_part(std::string& text, std::string part) {
   }
 }
 
-std::optional<std::string> read_stdin(Messages& messages) {
+std::string read_stdin(Messages& messages) {
   if (::isatty(STDIN_FILENO) == 1) {
     messages.note("reading the prompt from the terminal; end it with Ctrl-D on an empty line");
     return read_all(STDIN_FILENO, "stdin");
@@ -103,13 +103,9 @@ Prompt assemble_prompt(const PromptOptions& options, Messages& messages) {
   Prompt prompt;
   const bool text_is_stdin = options.text == kStdin;
   const bool file_is_stdin = std::ranges::find(options.files, kStdin) != options.files.end();
-  const auto add = [&prompt](std::optional<std::string> part) {
-    prompt.interrupted = prompt.interrupted || !part;
-    if (part) add_part(prompt.text, std::move(*part));
-  };
+  const auto add = [&prompt](std::string part) { add_part(prompt.text, std::move(part)); };
   if (text_is_stdin || (!file_is_stdin && ::isatty(STDIN_FILENO) != 1)) add(read_stdin(messages));
   for (const std::string& file : options.files) {
-    if (prompt.interrupted) return prompt;
     add(file == kStdin ? read_stdin(messages) : read_file(file));
   }
   if (options.text && !text_is_stdin) add(options.escape ? unescape(*options.text) : *options.text);

@@ -24,8 +24,7 @@ void declare_prompt(OptionSet& set, PromptOptions& options);
 
 /// What assemble_prompt found.
 struct Prompt {
-  bool given = false;        ///< some source was named, or stdin had something to say
-  bool interrupted = false;  ///< while waiting for stdin
+  bool given = false;  ///< some source was named, or stdin had something to say
   std::string text;
 };
 

@@ -1,6 +1,5 @@
 #include "cli/run/run.h"
 
-#include <chrono>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "cli/run/model.h"
 #include "cli/run/reply.h"
 #include "qgen/base/error.h"
+#include "qgen/base/stopwatch.h"
 #include "qgen/sample/sampler.h"
 
 namespace qgen::cli {
@@ -33,10 +33,13 @@ bool fit_prompt(std::vector<TokenId>& prompt, const Engine& engine, const Length
                 const Messages& messages) {
   const auto count = static_cast<std::int64_t>(prompt.size());
   if (count < engine.context()) return true;
-  if (length.overflow == Overflow::error) {
-    messages.error("the prompt has " + std::to_string(count) + " tokens, the context holds " +
-                   std::to_string(engine.context()) +
-                   " and the reply needs one at least: shorten it or choose with --overflow what to drop");
+  // A context of one token has no room for a prompt and a reply, whatever is dropped.
+  const bool hopeless = engine.context() < 2;
+  if (length.overflow == Overflow::error || hopeless) {
+    messages.error(
+        "the prompt has " + std::to_string(count) + " tokens, the context holds " +
+        std::to_string(engine.context()) + " and the reply needs one at least: " +
+        (hopeless ? "choose a larger context (-c)" : "shorten it or choose with --overflow what to drop"));
     return false;
   }
   const FitLimits limits{engine.context(), length.max_tokens.value_or(-1), engine.tokenizer().bos()};
@@ -80,10 +83,6 @@ void tell_about_end(const RunOptions& options, const GenerateResult& result, con
   }
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// Generates and writes the reply to `prompt`.
 ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const TokenId> prompt,
                RunFacts facts, Output& output, Messages& messages) {
@@ -105,6 +104,8 @@ ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const 
     messages.clear_progress();
     return writer->token(event);
   };
+  // Until here there is nothing to finish: an interrupt ends the wait for a prompt, or loading, at once.
+  handle_signals(OnInterrupt::finish_gracefully);
   writer->begin(facts);
   const GenerateResult result = generate(session, engine, sampler, prompt, generate_options(options), hooks);
   messages.clear_progress();
@@ -118,16 +119,14 @@ ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const 
 }  // namespace
 
 ExitCode run_prompt(const RunOptions& options, Output& output) {
-  handle_signals(OnInterrupt::finish_gracefully);
   Messages messages(options.show.verbosity());
   const Prompt text = assemble_prompt(options.prompt, messages);
-  if (text.interrupted) return ExitCode::interrupted;
   if (!text.given) throw Error(ErrorKind::usage, "there is no prompt; " + std::string(kUsage));
 
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const Engine engine = load_engine(options.model, mode_of(options), messages);
   RunFacts facts;
-  facts.load_s = seconds_since(start);
+  facts.load_s = watch.seconds();
   if (options.show.echo) facts.prompt = text.text;
   tell_about_model(options, engine, messages);
 

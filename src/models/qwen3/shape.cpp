@@ -64,9 +64,9 @@ std::int64_t stated(const ModelConfig& config, std::int64_t value, const char* k
 
 void refuse_variants(const ModelConfig& config) {
   if (!config.quantization.empty()) {
-    refuse(config, "quantization_config (" + escape_control(config.quantization) + ")");
+    refuse(config, "quantization_config (" + shorten(config.quantization) + ")");
   }
-  if (config.hidden_act != "silu") refuse(config, "hidden_act " + escape_control(config.hidden_act));
+  if (config.hidden_act != "silu") refuse(config, "hidden_act " + shorten(config.hidden_act));
   if (config.mlp_bias) refuse(config, "mlp_bias true");
   if (config.partial_rotary_factor != 1) {
     refuse(config, "partial_rotary_factor " + std::to_string(config.partial_rotary_factor));
@@ -74,7 +74,7 @@ void refuse_variants(const ModelConfig& config) {
   // Classifiers and reward models share model_type, but their last matrix gives no logits of tokens.
   for (const std::string& name : config.architectures) {
     if (name.find("For") != std::string::npos && !name.ends_with("ForCausalLM")) {
-      refuse(config, "architectures " + escape_control(name));
+      refuse(config, "architectures " + shorten(name));
     }
   }
 }
@@ -82,7 +82,7 @@ void refuse_variants(const ModelConfig& config) {
 void check_layer_types(const ModelConfig& config) {
   if (config.layer_types.empty()) return;
   for (const std::string& type : config.layer_types) {
-    if (type != kFull && type != kSliding) refuse(config, "layer_types " + escape_control(type));
+    if (type != kFull && type != kSliding) refuse(config, "layer_types " + shorten(type));
   }
   if (static_cast<std::int64_t>(config.layer_types.size()) != config.num_hidden_layers) {
     fail(config, "layer_types: " + std::to_string(config.num_hidden_layers) +
