@@ -49,6 +49,7 @@ bool sound(const qgen::ShardIndex& index) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try_read([&] { return qgen::parse_model_type(text, "input").size() <= size; });
   try_read([&] { return sound(qgen::parse_model_config(text, "input")); });
   try_read([&] { return sound(qgen::parse_generation_config(text, "input")); });
   try_read([&] { return sound(qgen::parse_shard_index(text, "input")); });
