@@ -245,6 +245,7 @@ std::vector<Damage> damaged_json() {
     for (const json& value : {json(0), json(-1), json("x")}) all.push_back(config(key, value));
   }
   all.push_back(config("model_type", std::string(3'000'000, 'm')));
+  all.back().name = "config_long_model_type";
   return all;
 }
 
