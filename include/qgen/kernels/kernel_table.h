@@ -22,11 +22,12 @@ struct MatmulArgs {
   const std::byte* w = nullptr;  ///< first row of the range
   std::int64_t w_stride = 0;     ///< bytes from row to row
   std::int64_t rows = 0, cols = 0;
-  const std::byte* input = nullptr;  ///< X as prepare() left it, all tokens
+  const std::byte* input = nullptr;  ///< X as prepare() left it, all tokens; aligned to 4, faster at 64
   std::int64_t tokens = 0;
-  float* y = nullptr;            ///< Y[0, first row of the range]
-  std::int64_t y_stride = 0;     ///< floats from token to token
-  std::byte* scratch = nullptr;  ///< scratch_bytes(cols), private to the calling thread
+  float* y = nullptr;         ///< Y[0, first row of the range]
+  std::int64_t y_stride = 0;  ///< floats from token to token
+  std::byte* scratch =
+      nullptr;  ///< scratch_bytes(cols), private to the calling thread; aligned to 4, faster at 64
 };
 
 /// One way to multiply by weights of one type.

@@ -4,6 +4,9 @@
 //   out[q, d] = sum over p of exp(score[q, p] - max) * v[p, d], one chain over p
 // Tiles of queries share what is loaded of keys and values; every query's arithmetic is its own.
 
+/// Queries in the largest tile.
+inline constexpr int kQueryTile = 6;
+
 /// Vectors of positions in a tile of scores, or of values in a tile of outputs, beside `queries` queries: as
 /// many (eight at most, a power of two) as leave registers for themselves and for what is broadcast.
 constexpr int attend_vectors(int queries) {
@@ -32,18 +35,16 @@ inline float f16_scale(const float* x, std::int64_t n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(shift + 127) << 23);
 }
 
-/// The inverse of a power of two from f16_scale; exact.
-inline float inverse_scale(float scale) {
-  return 1.0f / scale;
-}
-
 template <class T>
 void kv_store(const float* k, const float* v, std::int64_t head_dim, std::int64_t position,
               const KvChunk& chunk) noexcept {
   float k_factor = 1.0f, v_factor = 1.0f;
   if constexpr (kScaled<T>) {
-    k_factor = inverse_scale(chunk.k_scale[position] = f16_scale(k, head_dim));
-    v_factor = inverse_scale(chunk.v_scale[position] = f16_scale(v, head_dim));
+    chunk.k_scale[position] = f16_scale(k, head_dim);
+    chunk.v_scale[position] = f16_scale(v, head_dim);
+    // Inverses of powers of two are exact.
+    k_factor = 1.0f / chunk.k_scale[position];
+    v_factor = 1.0f / chunk.v_scale[position];
   }
   std::byte* keys = chunk.k + (position / kKvLanes * head_dim * kKvLanes + position % kKvLanes) * T::kBytes;
   std::byte* values = chunk.v + position * head_dim * T::kBytes;
@@ -190,12 +191,16 @@ void attend_tile(const AttendArgs& a, std::int64_t query) {
   }
 }
 
+/// Queries from `query` on in tiles of Queries, the rest in smaller ones.
+template <class T, int Queries>
+void attend_tiles(const AttendArgs& a, std::int64_t query) {
+  for (; query + Queries <= a.queries; query += Queries) attend_tile<T, Queries>(a, query);
+  if constexpr (Queries > 1) attend_tiles<T, Queries == kQueryTile ? 4 : Queries / 2>(a, query);
+}
+
 template <class T>
 void attend(const AttendArgs& a) noexcept {
-  for (std::int64_t query = 0; query < a.queries; query += kQueryTile) {
-    with_constant<kQueryTile>(std::min<std::int64_t>(kQueryTile, a.queries - query),
-                              [&](auto queries) { attend_tile<T, decltype(queries)::value>(a, query); });
-  }
+  attend_tiles<T, kQueryTile>(a, 0);
 }
 
 /// The sums tell whether anything was visible; a NaN in either part stays.

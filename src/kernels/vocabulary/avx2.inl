@@ -7,7 +7,6 @@ inline constexpr std::int64_t kLanes = 8;
 inline constexpr int kTileTokens = 6;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
-inline constexpr int kQueryTile = 6;
 
 inline V zero() {
   return _mm256_setzero_ps();

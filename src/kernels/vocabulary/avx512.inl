@@ -7,7 +7,6 @@ inline constexpr std::int64_t kLanes = 16;
 inline constexpr int kTileTokens = 12;
 inline constexpr int kFewTile = 6;
 inline constexpr int kFewChains = 2;
-inline constexpr int kQueryTile = 6;
 
 inline V zero() {
   return _mm512_setzero_ps();

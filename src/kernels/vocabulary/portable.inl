@@ -5,7 +5,6 @@
 //   kRegisters, kLanes   vector registers of the processor, floats in a vector
 //   kTileTokens          tokens of a register tile of `many`; at most kLanes
 //   kFewTile, kFewChains tokens of a register tile of `few`, independent sums for each
-//   kQueryTile           queries of a register tile of attention
 //   V                    vector of floats with the operators + - * /
 //   zero, set, load, store          as they say; memory needs no alignment
 //   load_f16, load_bf16             kLanes 16-bit values, widened exactly
@@ -30,7 +29,6 @@ inline constexpr std::int64_t kLanes = 4;
 inline constexpr int kTileTokens = 4;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
-inline constexpr int kQueryTile = 6;
 
 inline V zero() {
   return V{};
