@@ -13,8 +13,9 @@ struct BuiltTable {
   std::string_view name;
   /// Whether a processor with these features can run it. Code of the table must not run before this said so.
   bool (*usable)(const CpuFeatures& features) noexcept;
-  /// Whether it is then faster than the tables before it; nullptr: always.
-  bool (*faster)(const CpuFeatures& features) noexcept;
+  /// Whether products keep their inputs as they are. A table that rounds them runs only where its name is
+  /// given.
+  bool exact;
   const KernelTable& (*table)() noexcept;
 };
 

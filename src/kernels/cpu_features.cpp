@@ -1,7 +1,6 @@
 #include "kernels/cpu_features.h"
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -35,23 +34,10 @@ std::uint32_t read_xcr0() {
   return low;
 }
 
-void read_vendor(CpuFeatures& features) {
-  const Leaf zero = read_leaf(0, 0), one = read_leaf(1, 0);
-  std::array<char, 12> vendor{};
-  std::memcpy(vendor.data(), &zero.b, 4);
-  std::memcpy(vendor.data() + 4, &zero.d, 4);
-  std::memcpy(vendor.data() + 8, &zero.c, 4);
-  const std::string_view name(vendor.data(), vendor.size());
-  features.amd = name == "AuthenticAMD" || name == "HygonGenuine";
-  const std::uint32_t base = one.a >> 8 & 0xFu, extended = one.a >> 20 & 0xFFu;
-  features.family = base == 0xF ? base + extended : base;
-}
-
 }  // namespace
 
 CpuFeatures detect_cpu_features() noexcept {
   CpuFeatures features;
-  read_vendor(features);
   const Leaf one = read_leaf(1, 0), seven = read_leaf(7, 0), seven_more = read_leaf(7, 1);
   features.popcnt = bit(one.c, 23);
   const bool has_xgetbv = bit(one.c, 27);

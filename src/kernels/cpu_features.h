@@ -1,19 +1,16 @@
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace qgen::kernels {
 
 /// What the choice of a kernel table depends on: instructions that the processor has and whose registers the
-/// operating system saves, and who made the processor.
+/// operating system saves.
 struct CpuFeatures {
   bool avx2 = false, fma = false, f16c = false, popcnt = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false;
   bool avx512_vnni = false, avx512_bf16 = false;
-  bool amd = false;  ///< AMD or Hygon
-  std::uint32_t family = 0;
 };
 
 /// Asks the processor; on others than x86-64 nothing is set.

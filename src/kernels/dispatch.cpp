@@ -37,7 +37,7 @@ std::span<const BuiltTable* const> built_tables() noexcept {
 const BuiltTable& best_table(const CpuFeatures& features) noexcept {
   const BuiltTable* best = kBuilt.front();
   for (const BuiltTable* built : kBuilt) {
-    if (built->usable(features) && (built->faster == nullptr || built->faster(features))) best = built;
+    if (built->exact && built->usable(features)) best = built;
   }
   return *best;
 }

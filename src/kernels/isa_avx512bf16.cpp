@@ -1,5 +1,7 @@
 // As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 weights rounds X to bf16 and multiplies pairs of
-// columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's processors.
+// columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5,
+// half of it on Intel's processors; rounding moves log-probabilities by some hundredths, so it is never
+// chosen by itself.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
@@ -48,10 +50,6 @@ constexpr MatmulKernel kBulkBf16 = many_kernel<PairProduct>();
 namespace qgen::kernels {
 namespace {
 
-/// AMD's families whose VDPBF16PS does twice the work of a float multiply-add: Zen 4 (a part of 0x19) and
-/// Zen 5. Intel's does half; others are unmeasured, and products of floats are also more exact.
-constexpr std::array<std::uint32_t, 2> kFastFamilies{0x19, 0x1A};
-
 const KernelTable& avx512bf16_table() noexcept {
   static const KernelTable table = [] {
     KernelTable changed = kAvx512.table();
@@ -66,8 +64,7 @@ const KernelTable& avx512bf16_table() noexcept {
 }  // namespace
 
 constinit const BuiltTable kAvx512Bf16{
-    "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; },
-    [](const CpuFeatures& f) noexcept { return f.amd && std::ranges::count(kFastFamilies, f.family) != 0; },
+    "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; }, false,
     avx512bf16_table};
 
 }  // namespace qgen::kernels

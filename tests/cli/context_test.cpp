@@ -111,5 +111,10 @@ TEST_F(Context, LengthIsSuccessUnlessAskedOtherwise) {
   EXPECT_EQ(result.out, "xxx");
 }
 
+TEST_F(Context, KeepingEverythingIsRefused) {
+  expect_error(qgen({"-p", "Once", "-c", "16", "--context-full", "slide", "--keep", "16"}), 2);
+  EXPECT_EQ(qgen({"-p", "Once", "-c", "16", "--context-full", "slide", "--keep", "15", "-n", "2"}).status, 0);
+}
+
 }  // namespace
 }  // namespace qgen::test

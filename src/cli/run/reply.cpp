@@ -35,10 +35,15 @@ OrderedJson logprobs_object(const GenerateResult& result, const Tokenizer& token
   return {{"content", std::move(content)}};
 }
 
+/// Nothing where no token was chosen.
+std::optional<double> first_token_seconds(const Timings& timings) {
+  return timings.first_token_s > 0 ? std::optional(timings.first_token_s) : std::nullopt;
+}
+
 OrderedJson timings_object(const Timings& timings, double load_s) {
   return {{"load_s", load_s},
           {"prefill_s", timings.prefill_s},
-          {"first_token_s", timings.first_token_s},
+          {"first_token_s", or_null<OrderedJson>(first_token_seconds(timings))},
           {"decode_s", timings.decode_s},
           {"decode_steps", timings.decode_steps},
           {"prefill_tok_s", or_null<OrderedJson>(rate(timings.prefill_tokens, timings.prefill_s))},
@@ -118,14 +123,15 @@ std::unique_ptr<ReplyWriter> make_reply_writer(ReplyFormat format, Output& outpu
 
 std::string stats_line(const GenerateResult& result, const RunFacts& facts) {
   const Timings& timings = result.timings;
-  return "load " + fixed(facts.load_s, 2) + " s; prompt " + std::to_string(facts.prompt_tokens) +
+  const std::optional<double> first_token = first_token_seconds(timings);
+  return "load " + fixed(facts.load_s, 2) + " s; prompt " + std::to_string(timings.prefill_tokens) +
          " tokens, prefill " + fixed(timings.prefill_s, 3) + " s, " +
          rate_text(timings.prefill_tokens, timings.prefill_s) + "; first token " +
-         fixed(timings.first_token_s, 3) + " s; reply " + std::to_string(result.tokens.size()) +
-         " tokens, decode " + std::to_string(timings.decode_steps) + " steps in " +
-         fixed(timings.decode_s, 3) + " s, " + rate_text(timings.decode_steps, timings.decode_s) + "; stop " +
-         std::string(to_string(result.stop)) + "; seed " + std::to_string(facts.seed) + "; peak memory " +
-         human_bytes(peak_memory());
+         (first_token ? fixed(*first_token, 3) + " s" : "n/a") + "; reply " +
+         std::to_string(result.tokens.size()) + " tokens, decode " + std::to_string(timings.decode_steps) +
+         " steps in " + fixed(timings.decode_s, 3) + " s, " +
+         rate_text(timings.decode_steps, timings.decode_s) + "; stop " + std::string(to_string(result.stop)) +
+         "; seed " + std::to_string(facts.seed) + "; peak memory " + human_bytes(peak_memory());
 }
 
 std::int64_t peak_memory() {

@@ -125,6 +125,11 @@ ExitCode run_prompt(const RunOptions& options, Output& output) {
 
   const Stopwatch watch;
   const Engine engine = load_engine(options.model, mode_of(options), messages);
+  if (options.length.keep >= engine.context()) {
+    throw Error(ErrorKind::usage, "--keep " + std::to_string(options.length.keep) +
+                                      " leaves nothing to slide: the context holds " +
+                                      std::to_string(engine.context()) + " tokens");
+  }
   RunFacts facts;
   facts.load_s = watch.seconds();
   if (options.show.echo) facts.prompt = text.text;
