@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -26,7 +28,8 @@ std::vector<TokenId> random_tokens(std::size_t count, std::uint32_t seed = 3) {
 /// Bits of floats, so that equality means the same bits and a failure prints them.
 std::vector<std::uint32_t> bits(std::span<const float> values) {
   std::vector<std::uint32_t> result(values.size());
-  std::memcpy(result.data(), values.data(), values.size_bytes());
+  std::ranges::transform(values, result.begin(),
+                         [](float value) { return std::bit_cast<std::uint32_t>(value); });
   return result;
 }
 

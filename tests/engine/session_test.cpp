@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -28,7 +29,8 @@ std::vector<TokenId> random_tokens(std::size_t count, std::uint32_t seed = 1) {
 
 std::vector<std::uint32_t> bits(const Logits& logits) {
   std::vector<std::uint32_t> result(logits.values.size());
-  std::memcpy(result.data(), logits.values.data(), logits.values.size_bytes());
+  std::ranges::transform(logits.values, result.begin(),
+                         [](float value) { return std::bit_cast<std::uint32_t>(value); });
   return result;
 }
 
