@@ -60,14 +60,14 @@ ThreadTeam::~ThreadTeam() {
 
 void ThreadTeam::stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
-  jobs_.fetch_add(1, std::memory_order_release);
+  jobs_.fetch_add(1, std::memory_order_seq_cst);
   jobs_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadTeam::run(const std::function<void(int)>& work) {
   work_ = &work;
-  jobs_.fetch_add(1, std::memory_order_release);
+  jobs_.fetch_add(1, std::memory_order_seq_cst);
   jobs_.notify_all();
   work(0);
   barrier();
@@ -89,7 +89,8 @@ void ThreadTeam::barrier() noexcept {
   const std::uint32_t phase = phase_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
-    phase_.store(phase + 1, std::memory_order_release);
+    // A full fence: notify_all() must not look for sleepers before they can see the new phase, or one sleeps on.
+    phase_.fetch_add(1, std::memory_order_seq_cst);
     phase_.notify_all();
   } else {
     wait_for_change(phase_, phase, spins_);
