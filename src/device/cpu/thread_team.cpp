@@ -89,7 +89,8 @@ void ThreadTeam::barrier() noexcept {
   const std::uint32_t phase = phase_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
     arrived_.store(0, std::memory_order_relaxed);
-    // A full fence: notify_all() must not look for sleepers before they can see the new phase, or one sleeps on.
+    // A full fence: notify_all() must not look for sleepers before they can see the new phase, or one sleeps
+    // on.
     phase_.fetch_add(1, std::memory_order_seq_cst);
     phase_.notify_all();
   } else {
