@@ -52,7 +52,7 @@ inline constexpr std::int64_t kFewTokens = 16;
 inline constexpr std::int64_t kManyTokens = 128;
 
 /// Multiplication by weights of one type. `few` streams the weights once; `many` packs panels of them for
-/// reuse; both keep products exact. `bulk` may round X to the weights' own type where that is faster: for a
+/// reuse; both keep X in f32. `bulk` may round X to the weights' own type where that is faster: for a
 /// short prompt it would save little, so only long ones pay that price.
 struct WeightKernels {
   MatmulKernel few;
