@@ -66,6 +66,39 @@ struct WeightKernels {
   }
 };
 
+/// How a matrix is held for multiplication: floats of some width, or integers of 8 or 4 bits in groups of
+/// kGroup columns that share an f16 scale.
+enum class PackedType : std::uint8_t { f32, f16, bf16, q8, q4 };
+inline constexpr std::size_t kPackedTypes = 5;
+/// Columns of a row that share a scale in q8 and q4, for weights and for the inputs multiplied by them.
+inline constexpr std::int64_t kGroup = 32;
+
+/// Multiplication by a matrix packed into panels: panel_rows neighbouring rows each, all columns, one after
+/// the other without gaps, each panel_bytes(cols) long and, if the first is, aligned to 64 bytes. The last
+/// one is filled up with rows of zeros. What is inside a panel is the table's own affair.
+struct PackedKernels {
+  std::int64_t panel_rows = 0;
+  /// Bytes of one panel, a multiple of 64.
+  std::size_t (*panel_bytes)(std::int64_t cols) noexcept = nullptr;
+  /// Writes one panel from `rows` (1..panel_rows) rows of floats, `stride` floats apart. Rounds to the type:
+  /// f16 and bf16 to nearest even; q8 to nearest by the scale largest / 127 (largest: of |w| in the group),
+  /// which is itself rounded to f16 first; q4 (-8..7) by the scale, positive or negative, with the least
+  /// sum of squared errors among those tried. A group with a NaN or an infinity, or too large for an f16
+  /// scale, becomes NaN, so that it is noticed when it is used.
+  void (*pack)(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+               std::byte* panel) noexcept = nullptr;
+  /// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`. All of q8 and q4
+  /// take inputs rounded to 8 bits by groups of kGroup (scale: largest / 127, in f32), multiply integers
+  /// exactly and add the groups' products, scaled, in one order; so `few` and `many` agree bit for bit
+  /// there. `few` and `many` of the others keep inputs in f32; `bulk` may round them to bf16.
+  MatmulKernel few, many, bulk;
+
+  [[nodiscard]] const MatmulKernel& for_tokens(std::int64_t tokens) const noexcept {
+    if (tokens <= kFewTokens) return few;
+    return tokens <= kManyTokens ? many : bulk;
+  }
+};
+
 /// Types of cached keys and values. f16 carries a power-of-two scale for each vector, so that its range is
 /// that of f32.
 enum class KvType : std::uint8_t { f32, f16, bf16 };
@@ -135,6 +168,7 @@ struct ProbeKernels {
 struct KernelTable {
   std::string_view name;
   std::array<WeightKernels, kWeightTypes> weights;  ///< by DType
+  std::array<PackedKernels, kPackedTypes> packed;   ///< by PackedType
   std::array<KvKernels, kKvTypes> kv;               ///< by KvType
 
   /// dst[n] = src[n] widened to f32, by DType.
