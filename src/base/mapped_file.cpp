@@ -57,6 +57,16 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   bytes_ = Bytes(static_cast<const std::byte*>(memory), size);
 }
 
+void MappedFile::release(Bytes part) const noexcept {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(part.data()) + part.size()) / page * page;
+  if (begin >= end) return;
+  auto* memory =
+      const_cast<std::byte*>(part.data()) + (begin - reinterpret_cast<std::uintptr_t>(part.data()));
+  ::madvise(memory, end - begin, MADV_DONTNEED);  // only a wish
+}
+
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

@@ -81,7 +81,9 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
   impl->context = choose_context(options.context, impl->plan.dims.context);
   impl->end_ids = collect_end_ids(own, rows);
   impl->allowed = collect_allowed(own.tokenizer, rows);
-  impl->executor = find_device(options.device, impl->plan).compile(impl->plan, options.device_options);
+  DeviceOptions device_options = options.device_options;
+  device_options.consumed = [&own](Bytes part) { own.checkpoint.release(part); };
+  impl->executor = find_device(options.device, impl->plan).compile(impl->plan, device_options);
   impl->executor->set_allowed(impl->allowed);
   log.verbose(impl->executor->description());
   return impl;
@@ -130,12 +132,6 @@ std::int64_t Engine::parameters() const noexcept {
   std::int64_t count = 0;
   for_each_tensor(impl_->plan, [&](const TensorView& view) { count += elements(view); });
   return count;
-}
-
-std::int64_t Engine::weight_bytes() const noexcept {
-  std::int64_t bytes = 0;
-  for_each_tensor(impl_->plan, [&](const TensorView& view) { bytes += view.bytes(); });
-  return bytes;
 }
 
 std::int64_t Engine::layer_parameters() const noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <system_error>
 
 #include "qgen/base/error.h"
@@ -136,6 +137,16 @@ void Checkpoint::add(Bytes file, const std::string& source) {
     }
   }
   copies_.push_back(std::move(copies));
+}
+
+void Checkpoint::release(Bytes part) const noexcept {
+  const std::less_equal<> not_after;
+  for (const MappedFile& file : files_) {
+    const Bytes all = file.bytes();
+    if (not_after(all.data(), part.data()) && not_after(part.data() + part.size(), all.data() + all.size())) {
+      file.release(part);
+    }
+  }
 }
 
 const StoredTensor* Checkpoint::find(std::string_view name) const {

@@ -19,6 +19,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+  /// Gives back the memory of the whole pages within `part` of bytes(); they stay readable and come back from
+  /// the file when they are read again.
+  void release(Bytes part) const noexcept;
 
  private:
   Bytes bytes_;

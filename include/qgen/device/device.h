@@ -14,11 +14,17 @@
 
 namespace qgen {
 
+/// Called with source bytes of weights that a device has taken in and hardly needs any more, so that their
+/// pages may be given back; they must stay readable. Called from several threads; must not throw.
+using ConsumedHook = std::function<void(Bytes)>;
+
 /// What a compiled plan may use.
 struct DeviceOptions {
-  int threads = 0;          ///< 0: default_threads() of cpu_info.h
-  std::string kernels;      ///< name of a kernel table; empty: the best
-  std::string kv = "auto";  ///< auto, f32, f16, bf16; auto: f32 for f32 weights, else f16
+  int threads = 0;               ///< 0: default_threads() of cpu_info.h
+  std::string kernels;           ///< name of a kernel table; empty: the best
+  std::string weights = "auto";  ///< auto, bf16, q8, q4; auto: as the file has them
+  std::string kv = "auto";       ///< auto, f32, f16, bf16, q8; auto: f32 for f32 weights, else f16
+  ConsumedHook consumed;
 };
 
 /// One sequence: its cached keys and values. Belongs to the executor that made it and must not outlive it.
@@ -77,6 +83,8 @@ class Executor {
   /// "cpu: avx512, 2 threads, f16 cache" and the like.
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual int threads() const noexcept = 0;
+  /// How the matrices are held: "f32", "f16", "bf16", "q8" or "q4".
+  [[nodiscard]] virtual std::string_view weight_type() const noexcept = 0;
   /// Bytes of weights that one decode step of one token reads.
   [[nodiscard]] virtual std::int64_t weight_bytes_per_token() const noexcept = 0;
   /// Bytes of cache that one position of a timeline takes (and that each later token reads).

@@ -55,9 +55,8 @@ class Engine {
   [[nodiscard]] const std::vector<TokenId>& end_ids() const noexcept;
   /// For each vocabulary row whether it stands for a token.
   [[nodiscard]] const std::vector<bool>& allowed() const noexcept;
-  /// Parameters of the model and the bytes of its weights as held.
+  /// Parameters of the model; tied matrices count once.
   [[nodiscard]] std::int64_t parameters() const noexcept;
-  [[nodiscard]] std::int64_t weight_bytes() const noexcept;
   /// Parameters in the layers' matrices: what prefill multiplies by (embedding and head left out).
   [[nodiscard]] std::int64_t layer_parameters() const noexcept;
   [[nodiscard]] const Executor& executor() const noexcept;

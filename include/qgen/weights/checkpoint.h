@@ -43,6 +43,10 @@ class Checkpoint {
   /// dtype. Throws Error{file} that names both shapes, or the missing tensor.
   [[nodiscard]] TensorView require(std::string_view name, std::initializer_list<std::int64_t> shape) const;
 
+  /// Gives back the memory of bytes of tensors that are not needed for now; see MappedFile::release. What was
+  /// not mapped by this object stays. May be called from several threads.
+  void release(Bytes part) const noexcept;
+
   [[nodiscard]] const Tensors& tensors() const noexcept { return tensors_; }
 
  private:

@@ -40,6 +40,15 @@ BenchPlan make_plan(const BenchOptions& options, std::int64_t context) {
   return plan;
 }
 
+/// Peak of the fastest arithmetic that the processor has for weights of that type.
+double peak_for(std::string_view weight_type, const CpuLimits& limits) {
+  double peak = limits.f32_ops_per_second;
+  if (weight_type != "f32" && weight_type != "f16")
+    peak = std::max(peak, limits.bf16_ops_per_second.value_or(0));
+  if (weight_type.starts_with('q')) peak = std::max(peak, limits.int8_ops_per_second.value_or(0));
+  return peak;
+}
+
 /// Runs all tests of all modes; stops early, with what there is, when the user interrupts.
 class Bench {
  public:
@@ -79,12 +88,7 @@ class Bench {
     const CpuLimits limits = measure_cpu(executor.threads(), {});
     messages_.clear_progress();
     report_.read_bytes_per_second = limits.read_bytes_per_second;
-    report_.peak_ops_per_second = limits.f32_ops_per_second;
-    // Weights of 16 bits may be multiplied in bf16, where the processor can.
-    const bool small_weights = engine_->weight_bytes() < 3 * engine_->parameters();
-    if (small_weights && limits.bf16_ops_per_second) {
-      report_.peak_ops_per_second = std::max(report_.peak_ops_per_second, *limits.bf16_ops_per_second);
-    }
+    report_.peak_ops_per_second = peak_for(executor.weight_type(), limits);
     for (BenchRow& row : report_.rows) {
       if (row.gflops) row.compute_percent = 1e11 * *row.gflops / report_.peak_ops_per_second;
       if (row.read_gb_s) row.bandwidth_percent = 1e11 * *row.read_gb_s / report_.read_bytes_per_second;
@@ -114,7 +118,7 @@ class Bench {
     const Executor& executor = engine_->executor();
     row->n_threads = executor.threads();
     row->model_type = engine_->config().model_type;
-    row->model_size = engine_->weight_bytes();
+    row->model_size = executor.weight_bytes_per_token();
     row->device = executor.description();
     row->load_s = load_s_;
     const double speed = median(row->samples_ts);

@@ -23,11 +23,6 @@ std::string read_built(const Given& given, std::span<const std::string_view> wor
   return word;
 }
 
-void check_weights(const Given& given) {
-  constexpr std::array<std::string_view, 4> kWords{"auto", "bf16", "q8", "q4"};
-  static_cast<void>(read_built(given, kWords, 1));
-}
-
 void check_lookup(const Given& given) {
   if (given.value == "off") return;
   static_cast<void>(read_integer(given, 1, 64));
@@ -62,7 +57,12 @@ void declare_execution(OptionSet& set, ModelOptions& options) {
               constexpr std::array<std::string_view, 5> kWords{"auto", "f32", "f16", "bf16", "q8"};
               options.kv = read_built(given, kWords, 4);
             });
-  set.value("--weights", "TYPE", "How weights are held: auto (as the file has them)", check_weights);
+  set.value("--weights", "TYPE",
+            "How weights are held: auto (as the file has them), bf16, q8 or q4 (8.5 and 4.5 bits a weight)",
+            [&options](const Given& given) {
+              constexpr std::array<std::string_view, 4> kWords{"auto", "bf16", "q8", "q4"};
+              options.weights = read_choice(given, kWords);
+            });
   set.value("--device", "NAME", "auto, cpu, cuda or reference (slow, double precision)",
             [&options](const Given& given) { options.device = given.value; });
   set.value("--lookup", "off", "Speculation from the text itself: off", check_lookup);

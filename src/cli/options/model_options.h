@@ -12,6 +12,7 @@ struct ModelOptions {
   std::string path;  ///< empty: the built-in model
   std::string device = "auto";
   std::string kernels;  ///< empty: the best
+  std::string weights = "auto";
   std::string kv = "auto";
   std::int64_t threads = 0;  ///< 0: chosen
   std::int64_t context = 0;  ///< 0: the model's own

@@ -40,7 +40,7 @@ void describe(const Engine& engine, Messages& messages) {
                   " parameters, vocabulary " + std::to_string(engine.vocab()) + ", context " +
                   std::to_string(engine.context()));
   const std::int64_t per_position = executor.cache_bytes_per_position();
-  messages.detail("memory: weights " + human_bytes(engine.weight_bytes()) + ", cache " +
+  messages.detail("memory: weights " + human_bytes(executor.weight_bytes_per_token()) + ", cache " +
                   human_bytes(per_position) + " per token as it fills, " +
                   human_bytes(per_position * engine.context()) + " for the whole context (-c bounds it)");
 }
@@ -69,6 +69,7 @@ Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
   engine_options.device = options.device;
   engine_options.device_options.threads = static_cast<int>(options.threads);
   engine_options.device_options.kernels = kernels_of(mode, options.kernels);
+  engine_options.device_options.weights = options.weights;
   engine_options.device_options.kv = options.kv;
   engine_options.context = options.context;
   messages.progress("loading " + model_name(options) + " ...");

@@ -1,7 +1,7 @@
 // softmax(q K^T / sqrt(d)) V, query heads grouped over key/value heads, causal, for the tokens of one step.
 //
-// A unit of work is one tile of neighbouring tokens and one key/value head, so that each chunk of keys and
-// values is read once for all query heads that share it. Chunks are merged in order, whoever computes them.
+// Each chunk of keys and values is read once for all queries of a unit. A unit's chunks are merged in order,
+// whoever computes them: one member, or several where there are fewer units than would keep all busy.
 
 #include <algorithm>
 #include <array>
@@ -12,83 +12,132 @@
 namespace qgen {
 namespace {
 
-/// Working memory of a unit, carved out of its thread's scratch.
-struct UnitMemory {
-  UnitMemory(std::span<float> memory, std::int64_t d)
+AttendPart part_at(float* memory, std::int64_t d) noexcept {
+  float* max = memory + kAttendQueries * d;
+  return {memory, max, max + kAttendQueries};
+}
+
+/// A thread's working memory.
+struct AttendMemory {
+  AttendMemory(std::span<float> memory, std::int64_t d)
       : scores(memory.data()),
         q(scores + kAttendScratch),
-        out(q + kAttendQueries * d),
-        part(out + kAttendQueries * d),
-        max(part + kAttendQueries * d),
-        sum(max + kAttendQueries),
-        part_max(sum + kAttendQueries),
-        part_sum(part_max + kAttendQueries) {}
+        whole(part_at(q + kAttendQueries * d, d)),
+        part(part_at(q + kAttendQueries * d + attend_part_floats(d), d)) {}
 
   float* scores;
-  float* q;                    // [kAttendQueries, d], scaled
-  float *out, *part;           // [kAttendQueries, d]: all chunks so far, the chunk at hand
-  float *max, *sum;            // [kAttendQueries] of out
-  float *part_max, *part_sum;  // [kAttendQueries] of part
+  float* q;  // [kAttendQueries, d], scaled
+  AttendPart whole, part;
 };
 
 }  // namespace
 
+std::int64_t attend_part_floats(std::int64_t head_dim) noexcept {
+  return kAttendQueries * (head_dim + 2);
+}
+
 std::int64_t attend_scratch_floats(std::int64_t head_dim) noexcept {
-  return kAttendScratch + kAttendQueries * (3 * head_dim + 4);
+  return kAttendScratch + kAttendQueries * head_dim + 2 * attend_part_floats(head_dim);
 }
 
 void StageRunner::operator()(const AttendStage& stage) {
-  // Later tiles see more positions: dealing them out in turn keeps members even.
-  const std::int64_t units = std::ssize(step_.tiles) * dims().kv_heads;
-  for (std::int64_t unit = member_; unit < units; unit += team_.size()) {
-    const QueryTile& tile = step_.tiles[static_cast<std::size_t>(unit / dims().kv_heads)];
-    const std::int64_t kv_head = unit % dims().kv_heads;
-    const std::int64_t group = dims().heads / dims().kv_heads;
-    // A large group is taken in slices, so that a call never has more queries than kernels allow.
-    const std::int64_t slice = std::min(group, kAttendQueries / tile.count);
-    for (std::int64_t g = 0; g < group; g += slice) {
-      const std::int64_t first = kv_head * group + g;
-      attend_tile(tile, stage.layer, kv_head, {first, first + std::min(slice, group - g)});
+  if (!step_.chunks_done.empty()) return attend_parts(stage.layer);
+  // Later tokens see more positions: dealing units out in turn keeps members even.
+  for (std::int64_t i = member_; i < std::ssize(step_.units); i += team_.size()) {
+    attend_alone(step_.units[static_cast<std::size_t>(i)], stage.layer);
+  }
+}
+
+void StageRunner::attend_alone(const AttendUnit& unit, std::int64_t layer) {
+  const AttendMemory memory(scratch_.attend, dims().head_dim);
+  load_queries(unit, memory.q);
+  attend_chunk(unit, layer, 0, memory.whole);
+  for (std::int64_t chunk = 1; chunk < unit.chunks; ++chunk) {
+    attend_chunk(unit, layer, chunk, memory.part);
+    merge_part(unit, memory.part, memory.whole);
+  }
+  store_attention(unit, memory.whole);
+}
+
+/// This member's share of all chunks of all units.
+void StageRunner::attend_parts(std::int64_t layer) {
+  const std::int64_t d = dims().head_dim;
+  const AttendMemory memory(scratch_.attend, d);
+  const Range mine =
+      share(step_.units.back().first_part + step_.units.back().chunks, 1, member_, team_.size());
+  for (std::size_t u = 0; u < step_.units.size(); ++u) {
+    const AttendUnit& unit = step_.units[u];
+    const auto part_of = [&](std::int64_t chunk) {
+      return part_at(step_.act.parts.data() + (unit.first_part + chunk) * attend_part_floats(d), d);
+    };
+    const std::int64_t begin = std::max<std::int64_t>(mine.begin - unit.first_part, 0);
+    const std::int64_t end = std::min(mine.end - unit.first_part, unit.chunks);
+    if (begin >= end) continue;
+    load_queries(unit, memory.q);
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) attend_chunk(unit, layer, chunk, part_of(chunk));
+    const std::int64_t done =
+        step_.chunks_done[u].fetch_add(end - begin, std::memory_order_acq_rel) + end - begin;
+    if (done != (layer + 1) * unit.chunks) continue;
+    const AttendPart whole = part_of(0);
+    for (std::int64_t chunk = 1; chunk < unit.chunks; ++chunk) merge_part(unit, part_of(chunk), whole);
+    store_attention(unit, whole);
+  }
+}
+
+/// q[tokens * heads, d], multiplied by 1/sqrt(d).
+void StageRunner::load_queries(const AttendUnit& unit, float* q) const {
+  const std::int64_t d = dims().head_dim;
+  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
+  for (std::int64_t t = unit.first; t < unit.first + unit.tokens; ++t) {
+    for (std::int64_t head = unit.heads.begin; head < unit.heads.end; ++head, q += d) {
+      kernels().scale(step_.act.q.data() + (t * dims().heads + head) * d, scale, d, q);
     }
   }
 }
 
-/// The query heads `heads`, which share one key/value head, of a tile's tokens.
-void StageRunner::attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head, Range heads) {
+void StageRunner::attend_chunk(const AttendUnit& unit, std::int64_t layer, std::int64_t chunk,
+                               const AttendPart& part) {
   const std::int64_t d = dims().head_dim;
-  const std::int64_t per_token = heads.end - heads.begin;
-  const std::int64_t queries = tile.count * per_token;
-  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
-  const UnitMemory memory(scratch_.attend, d);
-  const auto head_of = [&](std::int64_t i, float* base) {
-    return base + ((tile.first + i / per_token) * dims().heads + heads.begin + i % per_token) * d;
-  };
-  for (std::int64_t i = 0; i < queries; ++i) {
-    kernels().scale(head_of(i, step_.act.q.data()), scale, d, memory.q + i * d);
-  }
-
-  const StepToken& first = step_.tokens[static_cast<std::size_t>(tile.first)];
+  const AttendMemory memory(scratch_.attend, d);
+  const std::int64_t heads = unit.heads.end - unit.heads.begin;
+  const StepToken& first = step_.tokens[static_cast<std::size_t>(unit.first)];
   std::array<std::int32_t, kAttendQueries> visible{};
-  AttendArgs args{memory.q,   d, queries,    d,          {},           visible.data(),
-                  memory.out, d, memory.max, memory.sum, memory.scores};
-  for (std::int64_t c = 0; c <= (first.position + tile.count - 1) / kKvChunk; ++c) {
-    for (std::int64_t i = 0; i < queries; ++i) {
-      const std::int64_t seen = first.position + i / per_token + 1 - c * kKvChunk;
-      visible[static_cast<std::size_t>(i)] =
-          static_cast<std::int32_t>(std::clamp<std::int64_t>(seen, 0, kKvChunk));
-    }
-    args.chunk = first.timeline->chunk(c, layer, kv_head);
-    kernels().kv[static_cast<std::size_t>(model_.kv_type)].attend(args);
-    for (std::int64_t i = 0; c > 0 && i < queries; ++i) {
-      kernels().merge(memory.part + i * d, memory.part_max[i], memory.part_sum[i], d, memory.out + i * d,
-                      memory.max + i, memory.sum + i);
-    }
-    args.out = memory.part;
-    args.max = memory.part_max;
-    args.sum = memory.part_sum;
+  for (std::int64_t i = 0; i < unit.tokens * heads; ++i) {
+    const std::int64_t seen = first.position + i / heads + 1 - chunk * kKvChunk;
+    visible[static_cast<std::size_t>(i)] =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(seen, 0, kKvChunk));
   }
-  for (std::int64_t i = 0; i < queries; ++i) {
-    kernels().scale(memory.out + i * d, 1.0f / memory.sum[i], d, head_of(i, step_.act.attention.data()));
+  AttendArgs args;
+  args.q = memory.q;
+  args.q_stride = d;
+  args.queries = unit.tokens * heads;
+  args.head_dim = d;
+  args.chunk = first.timeline->chunk(chunk, layer, unit.kv_head);
+  args.visible = visible.data();
+  args.out = part.out;
+  args.out_stride = d;
+  args.max = part.max;
+  args.sum = part.sum;
+  args.scratch = memory.scores;
+  kernels().kv[static_cast<std::size_t>(model_.kv_type)].attend(args);
+}
+
+void StageRunner::merge_part(const AttendUnit& unit, const AttendPart& part, const AttendPart& whole) const {
+  const std::int64_t d = dims().head_dim;
+  for (std::int64_t i = 0; i < unit.tokens * (unit.heads.end - unit.heads.begin); ++i) {
+    kernels().merge(part.out + i * d, part.max[i], part.sum[i], d, whole.out + i * d, whole.max + i,
+                    whole.sum + i);
+  }
+}
+
+void StageRunner::store_attention(const AttendUnit& unit, const AttendPart& whole) const {
+  const std::int64_t d = dims().head_dim;
+  std::int64_t i = 0;
+  for (std::int64_t t = unit.first; t < unit.first + unit.tokens; ++t) {
+    for (std::int64_t head = unit.heads.begin; head < unit.heads.end; ++head, ++i) {
+      kernels().scale(whole.out + i * d, 1.0f / whole.sum[i], d,
+                      step_.act.attention.data() + (t * dims().heads + head) * d);
+    }
   }
 }
 

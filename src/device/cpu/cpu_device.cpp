@@ -20,6 +20,15 @@ KvType kv_type_of(const Plan& plan, const std::string& name) {
   return plan.weight(qkv.k_proj).dtype == DType::f32 ? KvType::f32 : KvType::f16;
 }
 
+std::optional<PackedType> weight_type_of(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  for (const PackedType type : {PackedType::bf16, PackedType::q8, PackedType::q4}) {
+    if (name == packed_type_name(type)) return type;
+  }
+  throw Error(ErrorKind::usage,
+              "unknown weight type '" + escape_control(name) + "': expected auto, bf16, q8 or q4");
+}
+
 }  // namespace
 
 std::optional<std::string> CpuDevice::supports(const Plan& /*plan*/) const {
@@ -30,7 +39,8 @@ std::unique_ptr<Executor> CpuDevice::compile(const Plan& plan, const DeviceOptio
   check_plan(plan);
   const KernelTable& kernels = options.kernels.empty() ? best_kernels() : kernels_named(options.kernels);
   const int threads = options.threads > 0 ? options.threads : default_threads(read_cpu_info());
-  return std::make_unique<CpuExecutor>(plan, kernels, kv_type_of(plan, options.kv), threads);
+  const CpuExecutor::Types types{weight_type_of(options.weights), kv_type_of(plan, options.kv)};
+  return std::make_unique<CpuExecutor>(plan, kernels, types, threads, options.consumed);
 }
 
 }  // namespace qgen

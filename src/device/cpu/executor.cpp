@@ -6,7 +6,7 @@
 namespace qgen {
 namespace {
 
-/// Norms and biases as f32 vectors; matrices stay as the file has them.
+/// Norms and biases as f32 vectors.
 std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTable& kernels) {
   std::vector<std::vector<float>> vectors(plan.weights.size());
   for (std::size_t i = 0; i < vectors.size(); ++i) {
@@ -20,11 +20,13 @@ std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTabl
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, KvType kv_type, int threads)
+CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads,
+                         const ConsumedHook& consumed)
     : plan_(std::move(plan)),
-      model_{&plan_, &kernels, kv_type, widen_vectors(plan_, kernels)},
-      layout_(std::make_shared<KvLayout>(plan_.dims, kv_type)),
       team_(threads),
+      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, consumed), types.kv,
+             widen_vectors(plan_, kernels)},
+      layout_(std::make_shared<KvLayout>(plan_.dims, types.kv)),
       thread_buffers_(static_cast<std::size_t>(threads)),
       scratch_(static_cast<std::size_t>(threads)) {}
 
@@ -45,12 +47,21 @@ void CpuExecutor::set_allowed(std::vector<bool> allowed) {
 std::string CpuExecutor::description() const {
   constexpr std::array<const char*, kKvTypes> kv_names{"f32", "f16", "bf16"};
   return "cpu: " + std::string(model_.kernels->name) + " kernels, " + std::to_string(team_.size()) +
-         (team_.size() == 1 ? " thread, " : " threads, ") +
+         (team_.size() == 1 ? " thread, " : " threads, ") + std::string(weight_type()) + " weights, " +
          kv_names[static_cast<std::size_t>(model_.kv_type)] + " cache";
 }
 
+std::string_view CpuExecutor::weight_type() const noexcept {
+  return packed_type_name(model_.weights.type());
+}
+
 std::int64_t CpuExecutor::weight_bytes_per_token() const noexcept {
-  return decode_weight_bytes(plan_);
+  // Besides the panels only vectors and one row of the embedding.
+  std::int64_t bytes = model_.weights.bytes();
+  for (const std::vector<float>& vector : model_.vectors)
+    bytes += std::ssize(vector) * std::int64_t{sizeof(float)};
+  const TensorView& table = plan_.weight(std::get<EmbedStage>(plan_.stages.front()).table);
+  return bytes + table.stride;
 }
 
 std::int64_t CpuExecutor::cache_bytes_per_position() const noexcept {
@@ -76,10 +87,10 @@ std::span<const SliceResult> CpuExecutor::run(std::span<const Slice> slices) {
   return results_;
 }
 
-/// Lists the step's tokens, the tiles in which they attend and the rows whose logits are wanted.
+/// Lists the step's tokens, the units in which they attend and the rows whose logits are wanted.
 void CpuExecutor::lay_out(std::span<const Slice> slices) {
   tokens_.clear();
-  tiles_.clear();
+  units_.clear();
   logit_rows_.clear();
   only_best_.clear();
   for (const Slice& slice : slices) {
@@ -90,7 +101,7 @@ void CpuExecutor::lay_out(std::span<const Slice> slices) {
     for (std::int64_t i = 0; i < count; ++i) {
       tokens_.push_back({timeline, timeline->position() + i, slice.tokens[static_cast<std::size_t>(i)]});
     }
-    add_tiles(first, count);
+    add_units(first, count);
     if (slice.want == Want::none) continue;
     for (std::int64_t i = slice.want == Want::all ? 0 : count - 1; i < count; ++i) {
       logit_rows_.push_back(first + i);
@@ -99,11 +110,36 @@ void CpuExecutor::lay_out(std::span<const Slice> slices) {
   }
 }
 
-/// Tiles are as long as kernels can share keys and values for.
-void CpuExecutor::add_tiles(std::int64_t first, std::int64_t count) {
+/// Units are as large as kernels can share keys and values for.
+void CpuExecutor::add_units(std::int64_t first, std::int64_t count) {
   const std::int64_t group = plan_.dims.heads / plan_.dims.kv_heads;
-  const std::int64_t most = std::max<std::int64_t>(1, kAttendQueries / group);
-  for (std::int64_t i = 0; i < count; i += most) tiles_.push_back({first + i, std::min(most, count - i)});
+  const std::int64_t heads = std::min(group, kAttendQueries);
+  const std::int64_t most = kAttendQueries / heads;
+  for (std::int64_t i = 0; i < count; i += most) {
+    AttendUnit unit;
+    unit.first = first + i;
+    unit.tokens = std::min(most, count - i);
+    unit.chunks = (tokens_[static_cast<std::size_t>(unit.first + unit.tokens - 1)].position) / kKvChunk + 1;
+    for (unit.kv_head = 0; unit.kv_head < plan_.dims.kv_heads; ++unit.kv_head) {
+      for (std::int64_t head = 0; head < group; head += heads) {
+        unit.heads = {unit.kv_head * group + head, unit.kv_head * group + std::min(head + heads, group)};
+        unit.first_part = units_.empty() ? 0 : units_.back().first_part + units_.back().chunks;
+        units_.push_back(unit);
+      }
+    }
+  }
+}
+
+/// Where units are few and do not go around evenly, members share their chunks instead.
+void CpuExecutor::share_chunks() {
+  constexpr std::int64_t kFewUnits = 4;
+  const auto units = std::ssize(units_);
+  const std::int64_t parts = units_.back().first_part + units_.back().chunks;
+  const bool shared =
+      team_.size() > 1 && units < kFewUnits * team_.size() && units % team_.size() != 0 && parts > units;
+  step_.act.parts = buffers_.parts.get<float>(shared ? parts * attend_part_floats(plan_.dims.head_dim) : 0);
+  chunks_done_ = std::vector<std::atomic<std::int64_t>>(shared ? units_.size() : 0);
+  step_.chunks_done = chunks_done_;
 }
 
 void CpuExecutor::allocate() {
@@ -111,7 +147,7 @@ void CpuExecutor::allocate() {
   const std::int64_t count = std::ssize(tokens_);
   const auto rows = std::ssize(logit_rows_);
   best_.assign(static_cast<std::size_t>(team_.size() * rows), BestLogit{});
-  step_ = Step{tokens_, tiles_, logit_rows_, only_best_, banned_, best_, {}};
+  step_ = Step{tokens_, units_, {}, logit_rows_, only_best_, banned_, best_, {}};
   Activations& act = step_.act;
   act.h = buffers_.h.get<float>(count * dims.width);
   act.q = buffers_.q.get<float>(count * dims.heads * dims.head_dim);
@@ -124,6 +160,7 @@ void CpuExecutor::allocate() {
   act.sin = buffers_.sin.get<float>(count * dims.head_dim / 2);
   act.logits = buffers_.logits.get<float>(rows * dims.vocab);
   const ProductBytes bytes = product_bytes();
+  share_chunks();
   if (count > kFewTokens) act.normed = buffers_.normed.get<float>(count * dims.width);
   act.prepared = buffers_.prepared.get<std::byte>(static_cast<std::int64_t>(bytes.prepared));
   allocate_scratch(bytes);
@@ -142,13 +179,13 @@ void CpuExecutor::allocate_scratch(const ProductBytes& bytes) {
 
 CpuExecutor::ProductBytes CpuExecutor::product_bytes() const {
   ProductBytes most;
-  for (const PlanWeight& weight : plan_.weights) {
-    const WeightKernels& kernels = model_.kernels->weights[static_cast<std::size_t>(weight.view.dtype)];
+  for (const WeightId id : model_.weights.order()) {
+    const PackedMatrix& matrix = model_.weights[id];
     for (const std::int64_t rows : {std::ssize(tokens_), std::ssize(logit_rows_)}) {
-      const MatmulKernel& kernel = kernels.for_tokens(rows);
+      const MatmulKernel& kernel = matrix.kernels->for_tokens(rows);
       std::size_t& prepared = rows <= kFewTokens ? most.prepared_alone : most.prepared;
-      prepared = std::max(prepared, kernel.input_bytes(rows, weight.view.cols));
-      most.scratch = std::max(most.scratch, kernel.scratch_bytes(weight.view.cols));
+      prepared = std::max(prepared, kernel.input_bytes(rows, matrix.cols));
+      most.scratch = std::max(most.scratch, kernel.scratch_bytes(matrix.cols));
     }
   }
   return most;

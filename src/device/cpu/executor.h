@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,14 @@ namespace qgen {
 /// Runs a plan with a team of threads that walk the stage list together and meet at one barrier a stage.
 class CpuExecutor final : public Executor {
  public:
-  CpuExecutor(Plan plan, const KernelTable& kernels, KvType kv_type, int threads);
+  /// How numbers are held; no weight type: each matrix as its file has it.
+  struct Types {
+    std::optional<PackedType> weights;
+    KvType kv = KvType::f16;
+  };
+
+  CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads,
+              const ConsumedHook& consumed);
 
   std::unique_ptr<Timeline> new_timeline() override;
   std::span<const SliceResult> run(std::span<const Slice> slices) override;
@@ -23,12 +32,13 @@ class CpuExecutor final : public Executor {
   void set_observer(StageObserver observer) override { observer_ = std::move(observer); }
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] int threads() const noexcept override { return team_.size(); }
+  [[nodiscard]] std::string_view weight_type() const noexcept override;
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override;
   [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override;
 
  private:
   struct Buffers {
-    GrowingBuffer h, normed, q, kv, attention, gate, up, delta, cos, sin, logits, prepared;
+    GrowingBuffer h, normed, q, kv, attention, parts, gate, up, delta, cos, sin, logits, prepared;
   };
   struct ThreadBuffers {
     GrowingBuffer normed, prepared, matmul, attend;
@@ -39,7 +49,8 @@ class CpuExecutor final : public Executor {
   };
 
   void lay_out(std::span<const Slice> slices);
-  void add_tiles(std::int64_t first, std::int64_t count);
+  void add_units(std::int64_t first, std::int64_t count);
+  void share_chunks();
   void allocate();
   void allocate_scratch(const ProductBytes& bytes);
   [[nodiscard]] ProductBytes product_bytes() const;
@@ -49,9 +60,9 @@ class CpuExecutor final : public Executor {
   [[nodiscard]] SliceResult best_of(std::int64_t row) const;
 
   Plan plan_;
+  ThreadTeam team_;
   CpuModel model_;
   std::shared_ptr<const KvLayout> layout_;
-  ThreadTeam team_;
   std::vector<ThreadBuffers> thread_buffers_;  // one a member, as is scratch_
   std::vector<ThreadScratch> scratch_;
   Buffers buffers_;
@@ -60,7 +71,8 @@ class CpuExecutor final : public Executor {
 
   // The step at hand; Step refers to these.
   std::vector<StepToken> tokens_;
-  std::vector<QueryTile> tiles_;
+  std::vector<AttendUnit> units_;
+  std::vector<std::atomic<std::int64_t>> chunks_done_;
   std::vector<std::int64_t> logit_rows_;
   std::vector<std::uint8_t> only_best_;
   std::vector<BestLogit> best_;

@@ -1,16 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "device/cpu/step.h"
 
 namespace qgen {
-
-Range share(std::int64_t count, std::int64_t block, int member, int members) noexcept {
-  const std::int64_t blocks = (count + block - 1) / block;
-  const auto border = [&](int m) { return std::min(count, blocks * m / members * block); };
-  return {border(member), border(member + 1)};
-}
 
 // --- input of products
 // ---------------------------------------------------------------------------------------------
@@ -54,18 +49,17 @@ StageRunner::Input StageRunner::prepare_together(const Source& source, const Mat
   return {input, source.rows, source.cols, &kernel};
 }
 
-StageRunner::Input StageRunner::prepare(const Source& source, DType dtype) {
-  const MatmulKernel& kernel = kernels().weights[static_cast<std::size_t>(dtype)].for_tokens(source.rows);
+StageRunner::Input StageRunner::prepare(const Source& source, const PackedMatrix& matrix) {
+  const MatmulKernel& kernel = matrix.kernels->for_tokens(source.rows);
   return source.rows <= kFewTokens ? prepare_alone(source, kernel) : prepare_together(source, kernel);
 }
 
-/// y[token, row] = x[token] . W[row] for the rows of the range; y points at row 0.
-void StageRunner::multiply(const Input& input, const TensorView& weight, Range rows, float* y,
+/// y[token, row] = x[token] . W[row] for the rows of the range, which begins with a panel; y points at row 0.
+void StageRunner::multiply(const Input& input, const PackedMatrix& matrix, Range rows, float* y,
                            std::int64_t y_stride) {
   if (rows.begin >= rows.end) return;
   MatmulArgs args;
-  args.w = weight.row(rows.begin);
-  args.w_stride = weight.stride;
+  args.w = matrix.panel(rows.begin);
   args.rows = rows.end - rows.begin;
   args.cols = input.cols;
   args.input = input.data;
@@ -108,12 +102,17 @@ void StageRunner::operator()(const EmbedStage& stage) {
 
 void StageRunner::operator()(const NormQkvStage& stage) {
   // Whole heads go to one member, a key head together with its value head, so that nobody waits for half a
-  // head.
-  const std::int64_t heads = dims().heads;
-  const std::int64_t cost = heads + 2 * dims().kv_heads;
-  const auto border = [&](int m) { return cost * m / team_.size(); };
-  const auto q_border = [&](int m) { return std::min(heads, border(m)); };
-  const auto kv_border = [&](int m) { return (std::max(heads, border(m)) - heads + 1) / 2; };
+  // head; as many together as fill panels.
+  const std::int64_t d = dims().head_dim;
+  const std::int64_t height = matrix(stage.q_proj).kernels->panel_rows;
+  const std::int64_t block = std::lcm(d, height) / d;
+  const std::int64_t q_blocks = (dims().heads + block - 1) / block;
+  const std::int64_t kv_blocks = (dims().kv_heads + block - 1) / block;
+  const auto border = [&](int m) { return (q_blocks + 2 * kv_blocks) * m / team_.size(); };
+  const auto q_border = [&](int m) { return std::min(dims().heads, std::min(q_blocks, border(m)) * block); };
+  const auto kv_border = [&](int m) {
+    return std::min(dims().kv_heads, (std::max(q_blocks, border(m)) - q_blocks + 1) / 2 * block);
+  };
   project_heads(stage, {q_border(member_), q_border(member_ + 1)},
                 {kv_border(member_), kv_border(member_ + 1)});
 }
@@ -131,11 +130,11 @@ void StageRunner::project_heads(const NormQkvStage& stage, Range q_heads, Range 
   shared_input_used_ = false;
   const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
   Input input;
-  DType prepared_for{};
+  const PackedKernels* prepared_for = nullptr;
   const auto project = [&](WeightId id, WeightId bias, Range rows, float* y, std::int64_t stride) {
-    const TensorView& weight = model_.plan->weight(id);
-    if (input.data == nullptr || weight.dtype != prepared_for) input = prepare(source, weight.dtype);
-    prepared_for = weight.dtype;
+    const PackedMatrix& weight = matrix(id);
+    if (weight.kernels != prepared_for) input = prepare(source, weight);
+    prepared_for = weight.kernels;
     multiply(input, weight, rows, y, stride);
     add_bias(bias, rows, y, stride);
   };
@@ -170,12 +169,12 @@ void StageRunner::finish_head(float* x, std::int64_t token, WeightId norm) const
 
 void StageRunner::operator()(const ProjectAddStage& stage) {
   shared_input_used_ = false;
-  const TensorView& weight = model_.plan->weight(stage.weight);
+  const PackedMatrix& weight = matrix(stage.weight);
   const bool attention = stage.input == ProjectInput::attention;
   const Source source{
       attention ? step_.act.attention : step_.act.gate, token_count(), weight.cols, kNoWeight, {}};
-  const Input input = prepare(source, weight.dtype);
-  const Range mine = share(weight.rows, input.kernel->row_block, member_, team_.size());
+  const Input input = prepare(source, weight);
+  const Range mine = share(weight.rows, weight.kernels->panel_rows, member_, team_.size());
   float* delta = step_.act.delta.data();
   multiply(input, weight, mine, delta, dims().width);
   add_bias(stage.bias, mine, delta, dims().width);
@@ -187,14 +186,14 @@ void StageRunner::operator()(const ProjectAddStage& stage) {
 
 void StageRunner::operator()(const NormGateUpStage& stage) {
   shared_input_used_ = false;
-  const TensorView& gate = model_.plan->weight(stage.gate_proj);
-  const TensorView& up = model_.plan->weight(stage.up_proj);
+  const PackedMatrix& gate = matrix(stage.gate_proj);
+  const PackedMatrix& up = matrix(stage.up_proj);
   const std::int64_t width = dims().feed_forward;
   const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
-  Input input = prepare(source, gate.dtype);
-  const Range mine = share(width, input.kernel->row_block, member_, team_.size());
+  Input input = prepare(source, gate);
+  const Range mine = share(width, gate.kernels->panel_rows, member_, team_.size());
   multiply(input, gate, mine, step_.act.gate.data(), width);
-  if (up.dtype != gate.dtype) input = prepare(source, up.dtype);
+  if (up.kernels != gate.kernels) input = prepare(source, up);
   multiply(input, up, mine, step_.act.up.data(), width);
   for (std::int64_t t = 0; t < token_count(); ++t) {
     const std::int64_t at = t * width + mine.begin;
@@ -206,10 +205,10 @@ void StageRunner::operator()(const NormGateUpStage& stage) {
 void StageRunner::operator()(const NormHeadStage& stage) {
   if (step_.logit_rows.empty()) return;
   shared_input_used_ = false;
-  const TensorView& head = model_.plan->weight(stage.head);
+  const PackedMatrix& head = matrix(stage.head);
   const Source source{step_.act.h, std::ssize(step_.logit_rows), dims().width, stage.norm, step_.logit_rows};
-  const Input input = prepare(source, head.dtype);
-  const Range mine = share(head.rows, input.kernel->row_block, member_, team_.size());
+  const Input input = prepare(source, head);
+  const Range mine = share(head.rows, head.kernels->panel_rows, member_, team_.size());
   multiply(input, head, mine, step_.act.logits.data(), dims().vocab);
   for (std::int64_t row = 0; row < std::ssize(step_.logit_rows); ++row) {
     if (step_.only_best[static_cast<std::size_t>(row)] != 0) find_best(mine, row);

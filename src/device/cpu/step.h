@@ -1,10 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "device/cpu/kv_cache.h"
+#include "device/cpu/packed_weights.h"
+#include "device/cpu/share.h"
 #include "device/cpu/thread_team.h"
 #include "device/cpu/workspace.h"
 #include "qgen/kernels/kernel_table.h"
@@ -19,21 +22,24 @@ struct StepToken {
   TokenId id = 0;
 };
 
-/// Neighbouring tokens of one timeline that attend together.
-struct QueryTile {
-  std::int64_t first = 0;  ///< index of the first token in the step
-  std::int64_t count = 0;
-};
-
-/// A range of rows, units or ids.
-struct Range {
-  std::int64_t begin = 0, end = 0;
+/// Queries that attend together: some neighbouring tokens of one timeline times some query heads that share a
+/// key/value head.
+struct AttendUnit {
+  std::int64_t first = 0;   ///< index of the first token in the step
+  std::int64_t tokens = 0;  ///< tokens * (heads.end - heads.begin) <= kAttendQueries
+  std::int64_t kv_head = 0;
+  Range heads;
+  std::int64_t chunks = 0;      ///< chunks of the cache that the last token sees
+  std::int64_t first_part = 0;  ///< index of its first chunk among those of all units
 };
 
 /// What the threads share while they run one step.
 struct Step {
   std::span<const StepToken> tokens;  ///< [T]
-  std::span<const QueryTile> tiles;
+  std::span<const AttendUnit> units;
+  /// [units], where units are too few to go around, else empty: chunks of each that are done, counted over
+  /// all layers. Whoever does a unit's last one merges them.
+  std::span<std::atomic<std::int64_t>> chunks_done;
   std::span<const std::int64_t> logit_rows;  ///< tokens whose logits are computed, ascending
   std::span<const std::uint8_t> only_best;   ///< [logit_rows]: the row is needed for its arg-max alone
   std::span<const Range> banned;             ///< ids that are no candidates for the arg-max
@@ -45,14 +51,19 @@ struct Step {
 struct CpuModel {
   const Plan* plan = nullptr;
   const KernelTable* kernels = nullptr;
+  PackedWeights weights;
   KvType kv_type = KvType::f16;
   std::vector<std::vector<float>>
       vectors;  ///< norms and biases widened to f32, by WeightId; empty for matrices
 };
 
-/// The part of [0, count) that falls to `member` of `members` when cut at multiples of `block`.
-Range share(std::int64_t count, std::int64_t block, int member, int members) noexcept;
-
+/// Attention of a unit's queries to some chunks, not yet divided by `sum`; see AttendArgs.
+struct AttendPart {
+  float* out = nullptr;                  ///< [kAttendQueries, d]
+  float *max = nullptr, *sum = nullptr;  ///< [kAttendQueries]
+};
+/// Floats of one AttendPart.
+std::int64_t attend_part_floats(std::int64_t head_dim) noexcept;
 /// Floats of ThreadScratch::attend.
 std::int64_t attend_scratch_floats(std::int64_t head_dim) noexcept;
 
@@ -90,17 +101,23 @@ class StageRunner {
   [[nodiscard]] const float* vector(WeightId id) const noexcept {
     return model_.vectors[static_cast<std::size_t>(id)].data();
   }
+  [[nodiscard]] const PackedMatrix& matrix(WeightId id) const noexcept { return model_.weights[id]; }
   [[nodiscard]] std::int64_t token_count() const noexcept { return std::ssize(step_.tokens); }
 
-  Input prepare(const Source& source, DType dtype);
+  Input prepare(const Source& source, const PackedMatrix& matrix);
   Input prepare_alone(const Source& source, const MatmulKernel& kernel);
   Input prepare_together(const Source& source, const MatmulKernel& kernel);
   const float* gather(const Source& source, Range rows, std::span<float> to) const;
-  void multiply(const Input& input, const TensorView& weight, Range rows, float* y, std::int64_t y_stride);
+  void multiply(const Input& input, const PackedMatrix& matrix, Range rows, float* y, std::int64_t y_stride);
   void add_bias(WeightId bias, Range rows, float* y, std::int64_t y_stride) const;
   void finish_head(float* x, std::int64_t token, WeightId norm) const;
   void project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads);
-  void attend_tile(const QueryTile& tile, std::int64_t layer, std::int64_t kv_head, Range heads);
+  void attend_alone(const AttendUnit& unit, std::int64_t layer);
+  void attend_parts(std::int64_t layer);
+  void load_queries(const AttendUnit& unit, float* q) const;
+  void attend_chunk(const AttendUnit& unit, std::int64_t layer, std::int64_t chunk, const AttendPart& part);
+  void merge_part(const AttendUnit& unit, const AttendPart& part, const AttendPart& whole) const;
+  void store_attention(const AttendUnit& unit, const AttendPart& whole) const;
   void find_best(Range ids, std::int64_t row);
 
   const CpuModel& model_;

@@ -41,6 +41,7 @@ struct Activations {
   std::span<float> q;             ///< [T, H*d]
   std::span<float> kv;            ///< [T, 2*K*d]: keys of all heads, then values
   std::span<float> attention;     ///< [T, H*d]
+  std::span<float> parts;         ///< an AttendPart for each chunk of each unit, where chunks are shared out
   std::span<float> gate;          ///< [T, F], then silu(gate) * up
   std::span<float> up;            ///< [T, F]
   std::span<float> delta;         ///< [T, D]: what ProjectAdd adds

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qgen/base/error.h"
+#include "qgen/base/utf8.h"
 #include "qgen/kernels/reference.h"
 
 namespace qgen {
@@ -170,6 +172,17 @@ class ReferenceExecutor final : public Executor {
   void set_observer(StageObserver observer) override { observer_ = std::move(observer); }
   [[nodiscard]] std::string description() const override { return "reference: double precision, 1 thread"; }
   [[nodiscard]] int threads() const noexcept override { return 1; }
+  [[nodiscard]] std::string_view weight_type() const noexcept override {
+    const auto& qkv = std::get<NormQkvStage>(plan_.stages[1]);
+    switch (plan_.weight(qkv.q_proj).dtype) {
+      case DType::f16:
+        return "f16";
+      case DType::bf16:
+        return "bf16";
+      default:
+        return "f32";
+    }
+  }
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override {
     return decode_weight_bytes(plan_);
   }
@@ -236,8 +249,12 @@ std::optional<std::string> ReferenceDevice::supports(const Plan& /*plan*/) const
   return std::nullopt;
 }
 
-std::unique_ptr<Executor> ReferenceDevice::compile(const Plan& plan, const DeviceOptions& /*options*/) const {
+std::unique_ptr<Executor> ReferenceDevice::compile(const Plan& plan, const DeviceOptions& options) const {
   check_plan(plan);
+  if (options.weights != "auto") {
+    throw Error(ErrorKind::device, "the reference device holds weights as the file has them, not as " +
+                                       escape_control(options.weights));
+  }
   return std::make_unique<ReferenceExecutor>(plan);
 }
 

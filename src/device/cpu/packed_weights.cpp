@@ -1,0 +1,129 @@
+#include "device/cpu/packed_weights.h"
+
+#include <algorithm>
+#include <array>
+
+#include "device/cpu/share.h"
+
+namespace qgen {
+namespace {
+
+/// Source bytes after which their pages are given back.
+constexpr std::int64_t kConsumedBytes = std::int64_t{4} << 20;
+
+/// Lists the matrices that a stage multiplies by.
+struct MatricesOf {
+  std::vector<WeightId>& ids;
+
+  void operator()(const EmbedStage&) const {}  // reads single rows, as the file has them
+  void operator()(const NormQkvStage& stage) const {
+    ids.insert(ids.end(), {stage.q_proj, stage.k_proj, stage.v_proj});
+  }
+  void operator()(const AttendStage&) const {}
+  void operator()(const ProjectAddStage& stage) const { ids.push_back(stage.weight); }
+  void operator()(const NormGateUpStage& stage) const {
+    ids.insert(ids.end(), {stage.gate_proj, stage.up_proj});
+  }
+  void operator()(const NormHeadStage& stage) const { ids.push_back(stage.head); }
+};
+
+std::vector<WeightId> matrices_in_order(const Plan& plan) {
+  std::vector<WeightId> ids;
+  for (const Stage& stage : plan.stages) std::visit(MatricesOf{ids}, stage);
+  // A plan may use a matrix twice.
+  std::vector<WeightId> once;
+  for (const WeightId id : ids) {
+    if (std::ranges::find(once, id) == once.end()) once.push_back(id);
+  }
+  return once;
+}
+
+/// Packs matrices as one member of the team.
+class Packer {
+ public:
+  Packer(const KernelTable& kernels, const ConsumedHook& consumed, std::span<float> rows)
+      : kernels_(kernels), consumed_(consumed), rows_(rows) {}
+
+  void pack(const TensorView& source, const PackedMatrix& matrix, Range range,
+            std::byte* panels) const noexcept {
+    const auto widen = kernels_.widen[static_cast<std::size_t>(source.dtype)];
+    const std::int64_t height = matrix.kernels->panel_rows;
+    std::int64_t kept = range.begin;
+    for (std::int64_t row = range.begin; row < range.end; row += height) {
+      const std::int64_t rows = std::min(height, range.end - row);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        widen(source.row(row + r), source.cols, rows_.data() + r * source.cols);
+      }
+      matrix.kernels->pack(rows_.data(), source.cols, rows, source.cols,
+                           panels + static_cast<std::size_t>(row / height) * matrix.panel_bytes);
+      if ((row + rows - kept) * source.stride >= kConsumedBytes || row + rows == range.end) {
+        if (consumed_)
+          consumed_({source.row(kept), static_cast<std::size_t>((row + rows - kept) * source.stride)});
+        kept = row + rows;
+      }
+    }
+  }
+
+ private:
+  const KernelTable& kernels_;
+  const ConsumedHook& consumed_;
+  std::span<float> rows_;  // [panel_rows, cols]
+};
+
+}  // namespace
+
+PackedType packed_type_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::f16:
+      return PackedType::f16;
+    case DType::bf16:
+      return PackedType::bf16;
+    default:
+      return PackedType::f32;
+  }
+}
+
+const char* packed_type_name(PackedType type) noexcept {
+  constexpr std::array<const char*, kPackedTypes> names{"f32", "f16", "bf16", "q8", "q4"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
+                             ThreadTeam& team, const ConsumedHook& consumed)
+    : order_(matrices_in_order(plan)), matrices_(plan.weights.size()) {
+  std::size_t bytes = 0;
+  std::int64_t most_floats = 0;
+  std::vector<std::size_t> offsets;
+  for (const WeightId id : order_) {
+    const TensorView& view = plan.weight(id);
+    const PackedType held = type.value_or(packed_type_of(view.dtype));
+    const PackedKernels& packed = kernels.packed[static_cast<std::size_t>(held)];
+    const std::int64_t panels = (view.rows + packed.panel_rows - 1) / packed.panel_rows;
+    if (id == order_.front()) type_ = held;
+    offsets.push_back(bytes);
+    matrices_[static_cast<std::size_t>(id)] = {&packed, nullptr, view.rows, view.cols,
+                                               packed.panel_bytes(view.cols)};
+    bytes += static_cast<std::size_t>(panels) * packed.panel_bytes(view.cols);
+    most_floats = std::max(most_floats, packed.panel_rows * view.cols);
+  }
+
+  memory_ = AlignedBuffer(bytes);
+  AlignedBuffer rows(static_cast<std::size_t>(most_floats * team.size()) * sizeof(float));
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    matrices_[static_cast<std::size_t>(order_[i])].panels = memory_.data() + offsets[i];
+  }
+  team.run([&](int member) {
+    const Packer packer(kernels, consumed,
+                        rows.as<float>().subspan(static_cast<std::size_t>(most_floats * member),
+                                                 static_cast<std::size_t>(most_floats)));
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const PackedMatrix& matrix = (*this)[order_[i]];
+      // Whoever packs a row touches its memory first and, by the same shares, reads it later.
+      packer.pack(plan.weight(order_[i]), matrix,
+                  share(matrix.rows, matrix.kernels->panel_rows, member, team.size()),
+                  memory_.data() + offsets[i]);
+    }
+  });
+}
+
+}  // namespace qgen

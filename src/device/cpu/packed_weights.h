@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "device/cpu/thread_team.h"
+#include "qgen/base/aligned_buffer.h"
+#include "qgen/device/device.h"
+#include "qgen/kernels/kernel_table.h"
+#include "qgen/plan/plan.h"
+
+namespace qgen {
+
+/// W[rows, cols] as panels.
+struct PackedMatrix {
+  const PackedKernels* kernels = nullptr;
+  const std::byte* panels = nullptr;
+  std::int64_t rows = 0, cols = 0;
+  std::size_t panel_bytes = 0;
+
+  /// The panel that begins with `row`, a multiple of panel_rows.
+  [[nodiscard]] const std::byte* panel(std::int64_t row) const noexcept {
+    return panels + static_cast<std::size_t>(row / kernels->panel_rows) * panel_bytes;
+  }
+};
+
+/// All matrices of a plan that are multiplied by, repacked into one piece of memory in the order in which a
+/// step reads them.
+class PackedWeights {
+ public:
+  /// `type`: how to hold them, or nothing: each as its file does. Throws Error{memory}.
+  PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
+                ThreadTeam& team, const ConsumedHook& consumed);
+
+  [[nodiscard]] const PackedMatrix& operator[](WeightId id) const noexcept {
+    return matrices_[static_cast<std::size_t>(id)];
+  }
+  /// In the order of a step.
+  [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return order_; }
+  /// Bytes of all panels: what a step reads.
+  [[nodiscard]] std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(memory_.size()); }
+  /// How most of the weights in the layers are held.
+  [[nodiscard]] PackedType type() const noexcept { return type_; }
+
+ private:
+  std::vector<WeightId> order_;
+  std::vector<PackedMatrix> matrices_;  // by WeightId; empty where a weight is no matrix
+  AlignedBuffer memory_;
+  PackedType type_ = PackedType::f32;
+};
+
+/// The type that holds the numbers of a file without rounding.
+[[nodiscard]] PackedType packed_type_of(DType dtype) noexcept;
+[[nodiscard]] const char* packed_type_name(PackedType type) noexcept;
+
+}  // namespace qgen
