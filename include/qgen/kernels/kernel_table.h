@@ -17,7 +17,8 @@ namespace qgen {
 // type. Every output is computed in one fixed order of operations that depends neither on how many rows nor
 // on how many tokens a call covers, so that neither threads nor batches change a result.
 
-/// Y[tokens, rows] = X[tokens, cols] W[rows, cols]^T for a range of W's rows.
+/// Y[tokens, rows] = X[tokens, cols] W[rows, cols]^T for a range of W's rows. A range of packed rows starts
+/// with a panel; w is then that panel, and w_stride is of no meaning.
 struct MatmulArgs {
   const std::byte* w = nullptr;  ///< first row of the range
   std::int64_t w_stride = 0;     ///< bytes from row to row

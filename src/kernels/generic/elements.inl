@@ -9,7 +9,20 @@ inline void store_f32(void* to, V v) {
   store(to, v);
 }
 
-struct F32 {
+/// Two neighbouring columns of kLanes rows in a panel (see panels.inl): one vector after the other.
+template <class T>
+struct ColumnPair {
+  static void load_pair(const std::byte* from, V (&pair)[2]) {
+    pair[0] = T::load(from);
+    pair[1] = T::load(from + kLanes * T::kBytes);
+  }
+  static void store_pair(std::byte* to, V even, V odd) {
+    T::store(to, even);
+    T::store(to + kLanes * T::kBytes, odd);
+  }
+};
+
+struct F32 : ColumnPair<F32> {
   static constexpr std::int64_t kBytes = 4;
   static V load(const void* from) { return load_f32(from); }
   static void store(void* to, V v) { store_f32(to, v); }
@@ -19,7 +32,7 @@ struct F32 {
   }
 };
 
-struct F16 {
+struct F16 : ColumnPair<F16> {
   static constexpr std::int64_t kBytes = 2;
   static V load(const void* from) { return load_f16(from); }
   static void store(void* to, V v) { store_f16(to, v); }
@@ -37,6 +50,13 @@ struct Bf16 {
   static V column(V words) {
     return i == 0 ? low_bf16(words) : high_bf16(words);
   }
+  /// The two columns of each row lie side by side: the order of VDPBF16PS and of AMX tiles.
+  static void load_pair(const std::byte* from, V (&pair)[2]) {
+    const V words = load_f32(from);
+    pair[0] = low_bf16(words);
+    pair[1] = high_bf16(words);
+  }
+  static void store_pair(std::byte* to, V even, V odd) { store_f32(to, pair_bf16(even, odd)); }
 };
 
 /// Vectors that live in registers once the loops over them are unrolled.

@@ -45,5 +45,5 @@ double probe_products(std::int64_t rounds, double operations) {
 }
 
 inline double probe_f32(std::int64_t rounds) noexcept {
-  return probe_products<FloatProduct<F32>>(rounds, 2.0 * kLanes);
+  return probe_products<FloatUnits<F32>>(rounds, 2.0 * kLanes);
 }

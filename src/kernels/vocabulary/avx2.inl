@@ -63,15 +63,23 @@ inline void store_f16(void* to, V v) {
                    _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-inline void store_bf16(void* to, V v) {
+/// Rounded in the upper half of every lane; the lower one is of no meaning.
+inline __m256i round_bf16(V v) {
   const __m256i bits = _mm256_castps_si256(v);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  const __m256i rounded =
-      _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
-  const __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
+  const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF)));
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-  const __m256i words = _mm256_blendv_epi8(rounded, quiet, nan);
-  _mm_storeu_si128(static_cast<__m128i*>(to), low_halves(words));
+  return _mm256_blendv_epi8(rounded, quiet, nan);
+}
+
+inline void store_bf16(void* to, V v) {
+  _mm_storeu_si128(static_cast<__m128i*>(to), low_halves(_mm256_srli_epi32(round_bf16(v), 16)));
+}
+
+inline V pair_bf16(V even, V odd) {
+  return _mm256_castsi256_ps(
+      _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(even), 16), round_bf16(odd), 0xAA));
 }
 
 inline V fma(V a, V b, V c) {

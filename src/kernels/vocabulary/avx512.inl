@@ -57,13 +57,23 @@ inline void store_f16(void* to, V v) {
                       _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-inline void store_bf16(void* to, V v) {
+/// Rounded in the upper half of every lane; the lower one is of no meaning.
+inline __m512i round_bf16(V v) {
   const __m512i bits = _mm512_castps_si512(v);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
   const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
-  const __m512i words = _mm512_mask_blend_epi32(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), rounded, quiet);
-  _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
+  return _mm512_mask_blend_epi32(_mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), rounded, quiet);
+}
+
+inline void store_bf16(void* to, V v) {
+  const __m512i words = _mm512_srli_epi32(round_bf16(v), 16);
+  _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtepi32_epi16(words));
+}
+
+inline V pair_bf16(V even, V odd) {
+  return _mm512_castsi512_ps(
+      _mm512_mask_mov_epi16(_mm512_srli_epi32(round_bf16(even), 16), 0xAAAAAAAA, round_bf16(odd)));
 }
 
 inline V fma(V a, V b, V c) {

@@ -10,6 +10,7 @@
 //   load_f16, load_bf16             kLanes 16-bit values, widened exactly
 //   low_f16, high_f16, low_bf16, high_bf16   the value in that half of every lane's 32 bits, widened
 //   store_f16, store_bf16           rounded to nearest, ties to even
+//   pair_bf16(even, odd)            both so rounded, into the lower and the upper halves of 32 bits
 //   fma(a, b, c)         a * b + c, in one rounding where the processor can
 //   min(x, y), max(x, y) x < y ? x : y and x > y ? x : y, so y where either is NaN
 //   abs, round           round to an integer; |x| < 2^22
@@ -97,6 +98,14 @@ inline void store_bf16(void* to, V v) {
   std::uint16_t halves[kLanes];
   for (int i = 0; i < kLanes; ++i) halves[i] = f32_to_bf16(v[i]);
   std::memcpy(to, halves, sizeof halves);
+}
+
+inline V pair_bf16(V even, V odd) {
+  U words;
+  for (int i = 0; i < kLanes; ++i) {
+    words[i] = f32_to_bf16(even[i]) | static_cast<std::uint32_t>(f32_to_bf16(odd[i])) << 16;
+  }
+  return reinterpret_cast<V>(words);
 }
 
 inline V fma(V a, V b, V c) {

@@ -1,0 +1,176 @@
+// Y[t, r] = sum over c of W[r, c] * X[t, c] for many tokens and W in panels of floats.
+//
+// X lies in tiles of kTileTokens tokens, [unit][token]: a unit is the 32 bits that one lane multiplies at a
+// time, a float, or where P says so a pair of narrower columns. A register tile is two panels by a tile of
+// tokens: vectors of weights times broadcast values of X. kManyColumns columns of kManyRows rows stay in the
+// second cache level while all tokens are multiplied by them, and a tile of X in the first.
+//
+// An output is one chain of multiply-adds for each kManyColumns columns, added up in Y in order; padding
+// columns are zeros.
+
+inline constexpr std::int64_t kManyColumns = 512;
+inline constexpr std::int64_t kManyRows = 8 * kLanes;
+
+/// Products in floats.
+template <class W>
+struct FloatUnits {
+  using Weight = W;
+  /// Units in a pair of columns.
+  static constexpr int kPairUnits = 2;
+  static void load_pair(const std::byte* w, V (&pair)[2]) { W::load_pair(w, pair); }
+  /// Units from `columns` columns of X, of which there may be more than fill a vector.
+  static V load_input(const float* x, std::int64_t columns) { return load_up_to(x, columns); }
+  static V multiply_add(V w, V x, V y) { return fma(w, x, y); }
+};
+
+/// Units in the columns of a panel.
+template <class P>
+std::int64_t panel_units(std::int64_t cols) {
+  return panel_columns(cols) / 2 * P::kPairUnits;
+}
+
+template <class P>
+std::size_t tiles_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
+  return static_cast<std::size_t>(round_up(tokens, kTileTokens) * panel_units<P>(cols)) * sizeof(float);
+}
+
+/// Transposes the tokens of one tile: vectors of kLanes units of each token become vectors of tokens.
+template <class P>
+void prepare_token_tile(const float* x, std::int64_t x_stride, std::int64_t tokens, std::int64_t cols,
+                        float* tile) {
+  const std::int64_t units = panel_units<P>(cols);
+  for (std::int64_t u = 0; u < units; u += kLanes) {
+    V block[kLanes] = {};
+    const std::int64_t c = u * 2 / P::kPairUnits;
+    for (std::int64_t t = 0; t < tokens && c < cols; ++t) {
+      block[t] = P::load_input(x + t * x_stride + c, cols - c);
+    }
+    transpose(block);
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      // What a whole vector writes beyond its unit, the next unit overwrites; the last one has no next.
+      const bool last = u + i + 1 == units;
+      store_up_to(tile + (u + i) * kTileTokens, block[i], last ? kTileTokens : kLanes);
+    }
+  }
+}
+
+template <class P>
+void prepare_tiles(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
+                   std::int64_t cols, std::byte* input) noexcept {
+  for (std::int64_t t = begin; t < end; t += kTileTokens) {
+    prepare_token_tile<P>(x + t * x_stride, x_stride, std::min<std::int64_t>(kTileTokens, end - t), cols,
+                          reinterpret_cast<float*>(input) + t * panel_units<P>(cols));
+  }
+}
+
+/// A register tile: some columns of two panels times the same columns of a tile of tokens.
+struct ManyPass {
+  const std::byte* w;
+  std::int64_t panel;     ///< bytes from the first panel to the second; 0 where there is only one
+  const std::byte* soon;  ///< the same columns of the two panels that will be wanted next
+  const float* x;
+  std::int64_t cols;
+  float* y;
+  std::int64_t y_stride, rows;
+  bool first;  ///< set Y rather than add to it
+};
+
+template <class P, int Tokens>
+void many_pass(const ManyPass& a) {
+  constexpr std::int64_t kPairBytes = 2 * kLanes * P::Weight::kBytes;
+  Grid<Tokens, 2> sums = {};
+  for (std::int64_t pair = 0; pair < a.cols / 2; ++pair) {
+    const std::byte* w = a.w + pair * kPairBytes;
+    const float* x = a.x + pair * P::kPairUnits * kTileTokens;
+    QGEN_UNROLL
+    for (std::int64_t line = 0; line < kPairBytes; line += 64) {
+      __builtin_prefetch(a.soon + pair * kPairBytes + line);
+      __builtin_prefetch(a.soon + a.panel + pair * kPairBytes + line);
+    }
+    V w0[P::kPairUnits], w1[P::kPairUnits];
+    P::load_pair(w, w0);
+    P::load_pair(w + a.panel, w1);
+    QGEN_UNROLL
+    for (int i = 0; i < P::kPairUnits; ++i) {
+      QGEN_UNROLL
+      for (int t = 0; t < Tokens; ++t) {
+        const V value = set(x[i * kTileTokens + t]);
+        sums[t][0] = P::multiply_add(w0[i], value, sums[t][0]);
+        sums[t][1] = P::multiply_add(w1[i], value, sums[t][1]);
+      }
+    }
+  }
+  QGEN_UNROLL
+  for (int t = 0; t < Tokens; ++t) {
+    QGEN_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const std::int64_t rows = a.rows - i * kLanes;
+      if (rows <= 0) continue;
+      float* y = a.y + t * a.y_stride + i * kLanes;
+      store_up_to(y, a.first ? sums[t][i] : load_up_to(y, rows) + sums[t][i], rows);
+    }
+  }
+}
+
+/// A block of W: rows [row, row + rows), columns [column, column + cols).
+struct PanelBlock {
+  std::int64_t row, rows, column, cols;
+};
+
+/// Multiplies a block by all tokens.
+template <class P>
+void many_block(const MatmulArgs& a, const PanelBlock& block, const PanelBlock& next) {
+  const auto panel = static_cast<std::int64_t>(panel_bytes<typename P::Weight>(a.cols));
+  const auto at = [&](std::int64_t row, std::int64_t column) {
+    return a.w + row / kLanes * panel + column * kLanes * P::Weight::kBytes;
+  };
+  for (std::int64_t t = 0; t < a.tokens; t += kTileTokens) {
+    const float* x = reinterpret_cast<const float*>(a.input) + t * panel_units<P>(a.cols) +
+                     block.column / 2 * P::kPairUnits * kTileTokens;
+    for (std::int64_t r = 0; r < block.rows; r += 2 * kLanes) {
+      const std::byte* w = at(block.row + r, block.column);
+      const ManyPass pass{w,
+                          block.rows - r > kLanes ? panel : 0,
+                          t == 0 ? at(next.row + r, next.column) : w,
+                          x,
+                          block.cols,
+                          a.y + t * a.y_stride + block.row + r,
+                          a.y_stride,
+                          block.rows - r,
+                          block.column == 0};
+      with_constant<kTileTokens>(std::min<std::int64_t>(kTileTokens, a.tokens - t),
+                                 [&](auto tokens) { many_pass<P, decltype(tokens)::value>(pass); });
+    }
+  }
+}
+
+template <class P>
+void many_multiply_panels(const MatmulArgs& a) noexcept {
+  const std::int64_t padded = panel_columns(a.cols);
+  // Blocks of columns within blocks of rows; one at least, so that Y is set where W has no columns.
+  const auto block_at = [&](std::int64_t row, std::int64_t column) {
+    return PanelBlock{row, std::min(kManyRows, a.rows - row), column,
+                      std::min(kManyColumns, padded - column)};
+  };
+  PanelBlock block = block_at(0, 0);
+  while (block.rows > 0) {
+    const bool row_ends = block.column + kManyColumns >= padded;
+    const PanelBlock next =
+        row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.column + kManyColumns);
+    many_block<P>(a, block, next);
+    block = next;
+  }
+}
+
+template <class P>
+constexpr MatmulKernel many_panel_kernel() {
+  return {2 * kLanes,       kTileTokens,      tiles_bytes<P>,
+          no_scratch_bytes, prepare_tiles<P>, many_multiply_panels<P>};
+}
+
+/// Weights of one float type.
+template <class W>
+constexpr PackedKernels float_panels() {
+  constexpr MatmulKernel kMany = many_panel_kernel<FloatUnits<W>>();
+  return {kLanes, panel_bytes<W>, pack_panel<W>, few_panel_kernel<W>(), kMany, kMany};
+}
