@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <random>
 
 #include "qgen/device/device.h"
@@ -33,12 +34,27 @@ std::vector<std::uint32_t> bits(std::span<const float> values) {
   return result;
 }
 
-class ExecutorTest : public testing::TestWithParam<const KernelTable*> {
+/// A kernel table and how weights are held.
+struct Way {
+  const KernelTable* kernels;
+  const char* weights;
+};
+
+std::vector<Way> all_ways() {
+  std::vector<Way> ways;
+  for (const KernelTable* kernels : available_kernels()) {
+    for (const char* weights : {"auto", "q8", "q4"}) ways.push_back({kernels, weights});
+  }
+  return ways;
+}
+
+class ExecutorTest : public testing::TestWithParam<Way> {
  protected:
   std::unique_ptr<Executor> compile(const RandomModel& model, int threads = 1) {
     DeviceOptions options;
     options.threads = threads;
-    options.kernels = std::string(GetParam()->name);
+    options.kernels = std::string(GetParam().kernels->name);
+    options.weights = GetParam().weights;
     return find_device("cpu", model.plan()).compile(model.plan(), options);
   }
 
@@ -58,9 +74,10 @@ class ExecutorTest : public testing::TestWithParam<const KernelTable*> {
 };
 
 TEST_P(ExecutorTest, RunsOnTheForcedKernels) {
-  EXPECT_EQ(
-      compile(bf16_model())->description().rfind("cpu: " + std::string(GetParam()->name) + " kernels", 0),
-      0u);
+  EXPECT_EQ(compile(bf16_model())
+                ->description()
+                .rfind("cpu: " + std::string(GetParam().kernels->name) + " kernels", 0),
+            0u);
 }
 
 TEST_P(ExecutorTest, LogitsAreTheSameBitsAtAnyThreadCount) {
@@ -234,18 +251,43 @@ TEST_P(ExecutorTest, EmptyStepsChangeNothing) {
 TEST_P(ExecutorTest, CountsTheBytesThatAStepReads) {
   ModelShape shape;
   shape.dtypes = {DType::bf16};
-  shape.dims = {1, 4, 2, 1, 2, 6, 10, 64};
-  // Matrices in elements: q 4x4, k and v 2x4, o 4x4, gate and up 6x4, down 4x6, table 10x4; norms 4, 4, 4,
-  // 2, 2.
-  const std::int64_t layers = 16 + 8 + 8 + 16 + 24 + 24 + 24 + 4 + 4 + 4 + 2 + 2;
-  EXPECT_EQ(compile(RandomModel(shape))->weight_bytes_per_token(), 2 * (layers + 40));
-  shape.tied = false;
-  EXPECT_EQ(compile(RandomModel(shape))->weight_bytes_per_token(), 2 * (layers + 40 + 4))
-      << "one row of the table";
+  shape.dims = {1, 64, 2, 1, 64, 128, 192, 64};
+  // Matrices in elements: q 128x64, k and v 64x64, o 64x128, gate and up 128x64, down 64x128, head 192x64.
+  const std::int64_t elements = 128 * 64 + 2 * 64 * 64 + 64 * 128 + 3 * 128 * 64 + 192 * 64;
+  // Norms 64, 64, 64, 64, 64 in f32, and one row of the table in bf16.
+  const std::int64_t others = 5 * 64 * 4 + 64 * 2;
+  const std::string_view weights = GetParam().weights;
+  const double bits = weights == "q8" ? 8.5 : weights == "q4" ? 4.5 : 16;
+  const auto expected = static_cast<std::int64_t>(static_cast<double>(elements) * bits / 8) + others;
+  for (const bool tied : {true, false}) {
+    shape.tied = tied;
+    EXPECT_EQ(compile(RandomModel(shape))->weight_bytes_per_token(), expected);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ExecutorTest, testing::ValuesIn(available_kernels()),
-                         [](const auto& test) { return std::string(test.param->name); });
+TEST_P(ExecutorTest, GivesBackTheSourceOfEveryMatrix) {
+  const RandomModel model = bf16_model();
+  std::mutex mutex;
+  std::int64_t bytes = 0;
+  DeviceOptions options;
+  options.threads = 3;
+  options.kernels = std::string(GetParam().kernels->name);
+  options.weights = GetParam().weights;
+  options.consumed = [&](Bytes part) {
+    const std::lock_guard lock(mutex);
+    bytes += std::ssize(part);
+  };
+  const auto executor = find_device("cpu", model.plan()).compile(model.plan(), options);
+  std::int64_t expected = 0;
+  for (const PlanWeight& weight : model.plan().weights) {
+    if (weight.view.rows > 1) expected += weight.view.bytes();
+  }
+  EXPECT_EQ(bytes, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, ExecutorTest, testing::ValuesIn(all_ways()), [](const auto& test) {
+  return std::string(test.param.kernels->name) + "_" + test.param.weights;
+});
 
 }  // namespace
 }  // namespace qgen

@@ -44,6 +44,27 @@ TEST(CompileForCpu, RefusesUnknownKernelsAndCacheTypes) {
   options.kernels = "scalar";
   options.kv = "q1";
   EXPECT_THROW((void)find_device("cpu", model.plan()).compile(model.plan(), options), Error);
+  options.kv = "auto";
+  options.weights = "q5";
+  EXPECT_THROW((void)find_device("cpu", model.plan()).compile(model.plan(), options), Error);
+}
+
+TEST(CompileForCpu, HoldsWeightsAsAsked) {
+  const test::RandomModel model({});
+  for (const char* type : {"bf16", "q8", "q4"}) {
+    DeviceOptions options;
+    options.threads = 1;
+    options.weights = type;
+    EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->weight_type(), type);
+  }
+}
+
+TEST(CompileForReference, HoldsWeightsAsTheFileDoes) {
+  const test::RandomModel model({});
+  DeviceOptions options;
+  EXPECT_EQ(find_device("reference", model.plan()).compile(model.plan(), options)->weight_type(), "f32");
+  options.weights = "q8";
+  EXPECT_THROW((void)find_device("reference", model.plan()).compile(model.plan(), options), Error);
 }
 
 TEST(CompileForCpu, ForcedKernelsAreTheActiveOnes) {
@@ -53,7 +74,7 @@ TEST(CompileForCpu, ForcedKernelsAreTheActiveOnes) {
   options.kernels = "scalar";
   options.kv = "bf16";
   EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->description(),
-            "cpu: scalar kernels, 2 threads, bf16 cache");
+            "cpu: scalar kernels, 2 threads, f32 weights, bf16 cache");
 }
 
 }  // namespace
