@@ -38,7 +38,7 @@ class KernelTest : public testing::TestWithParam<std::string_view> {
   [[nodiscard]] const KernelTable& table() const { return *table_; }
   /// Floats in one vector of the table, which lengths are tested around and rounding errors depend on.
   [[nodiscard]] std::int64_t lanes() const {
-    return table_->name == "scalar" ? 4 : table_->name == "avx2" ? 8 : 16;
+    return table_->packed[static_cast<std::size_t>(PackedType::q8)].panel_rows;
   }
 
  private:
