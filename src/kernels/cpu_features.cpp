@@ -47,6 +47,7 @@ CpuFeatures detect_cpu_features() noexcept {
   features.fma = ymm && bit(one.c, 12);
   features.f16c = ymm && bit(one.c, 29);
   features.avx2 = ymm && bit(seven.b, 5);
+  features.avx_vnni = ymm && bit(seven_more.a, 4);
   features.avx512f = zmm && bit(seven.b, 16);
   features.avx512dq = zmm && bit(seven.b, 17);
   features.avx512bw = zmm && bit(seven.b, 30);
@@ -62,10 +63,11 @@ CpuFeatures detect_cpu_features() noexcept {
 #endif
 
 std::vector<std::string_view> feature_names(const CpuFeatures& features) {
-  const std::array<std::pair<bool, std::string_view>, 10> all{{{features.popcnt, "popcnt"},
+  const std::array<std::pair<bool, std::string_view>, 11> all{{{features.popcnt, "popcnt"},
                                                                {features.f16c, "f16c"},
                                                                {features.fma, "fma"},
                                                                {features.avx2, "avx2"},
+                                                               {features.avx_vnni, "avx_vnni"},
                                                                {features.avx512f, "avx512f"},
                                                                {features.avx512bw, "avx512bw"},
                                                                {features.avx512dq, "avx512dq"},

@@ -8,7 +8,7 @@ namespace qgen::kernels {
 /// What the choice of a kernel table depends on: instructions that the processor has and whose registers the
 /// operating system saves.
 struct CpuFeatures {
-  bool avx2 = false, fma = false, f16c = false, popcnt = false;
+  bool avx2 = false, fma = false, f16c = false, popcnt = false, avx_vnni = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false;
   bool avx512_vnni = false, avx512_bf16 = false;
 };

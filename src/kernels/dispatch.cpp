@@ -11,7 +11,7 @@ namespace kernels {
 namespace {
 
 #if defined(__x86_64__)
-constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvx512, &kAvx512Bf16};
+constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvxVnni, &kAvx512, &kAvx512Bf16};
 #else
 constexpr std::array kBuilt{&kScalar};
 #endif

@@ -8,6 +8,7 @@
 namespace qgen::kernels::avx2 {
 namespace {
 #include "kernels/vocabulary/avx2.inl"
+#include "kernels/vocabulary/avx2_bytes.inl"
 //
 #include "kernels/generic/all.inl"
 

@@ -42,6 +42,14 @@ TEST(DispatchRule, TakesScalarWhereAnyPartOfAvx2IsMissing) {
   EXPECT_EQ(best_table(haswell()).name, "avx2");
 }
 
+TEST(DispatchRule, TakesAvxVnniWhereItComesWithAvx2) {
+  CpuFeatures f = haswell();
+  f.avx_vnni = true;
+  EXPECT_EQ(best_table(f).name, "avxvnni");
+  f.fma = false;
+  EXPECT_EQ(best_table(f).name, "scalar");
+}
+
 TEST(DispatchRule, TakesAvx2WhereAnyPartOfAvx512IsMissing) {
   for (bool CpuFeatures::*part : {&CpuFeatures::avx512f, &CpuFeatures::avx512bw, &CpuFeatures::avx512dq,
                                   &CpuFeatures::avx512vl, &CpuFeatures::avx512_vnni}) {

@@ -1,12 +1,14 @@
 // The vector vocabulary (see portable.inl) for AVX2 with FMA and F16C: eight floats.
 
 using V = __m256;
+using I = __m256i;
 
 inline constexpr int kRegisters = 16;
 inline constexpr std::int64_t kLanes = 8;
 inline constexpr int kTileTokens = 6;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
+inline constexpr int kByteTokens = 4;
 
 inline V zero() {
   return _mm256_setzero_ps();
@@ -157,4 +159,54 @@ inline void transpose(V (&r)[kLanes]) {
   }
   QGEN_UNROLL
   for (int i = 0; i < 8; ++i) r[i] = t[i];
+}
+
+inline V where_greater(V a, V b, V x, V y) {
+  return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
+}
+
+inline I load_int(const void* from) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+
+inline void store_int(void* to, I v) {
+  _mm256_storeu_si256(static_cast<__m256i*>(to), v);
+}
+
+inline I set_int(std::int32_t value) {
+  return _mm256_set1_epi32(value);
+}
+
+inline I to_int(V v) {
+  return _mm256_cvtps_epi32(v);
+}
+
+inline V to_float(I v) {
+  return _mm256_cvtepi32_ps(v);
+}
+
+template <int n>
+I shift_left(I v) {
+  return _mm256_slli_epi32(v, n);
+}
+
+inline I low_nibbles(I v) {
+  return _mm256_and_si256(v, _mm256_set1_epi8(15));
+}
+
+inline I high_nibbles(I v) {
+  return low_nibbles(_mm256_srli_epi16(v, 4));
+}
+
+inline void store_bytes(void* to, V v) {
+  const __m256i words = to_int(v);
+  const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  _mm_storel_epi64(static_cast<__m128i*>(to), _mm_packs_epi16(halves, halves));
+}
+
+/// The i-th four bytes at x in every lane.
+inline I four_bytes(const std::byte* x, int i) {
+  std::int32_t four;
+  std::memcpy(&four, x + 4 * i, sizeof four);
+  return _mm256_set1_epi32(four);
 }

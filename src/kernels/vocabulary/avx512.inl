@@ -1,12 +1,15 @@
-// The vector vocabulary (see portable.inl) for AVX-512 F, BW, DQ and VL: sixteen floats.
+// The vector vocabulary (see portable.inl) for AVX-512 F, BW, DQ, VL and VNNI: sixteen floats.
 
 using V = __m512;
+using I = __m512i;
 
 inline constexpr int kRegisters = 32;
 inline constexpr std::int64_t kLanes = 16;
 inline constexpr int kTileTokens = 12;
 inline constexpr int kFewTile = 6;
 inline constexpr int kFewChains = 2;
+inline constexpr int kByteTokens = 16;
+inline constexpr int kByteBias = 128;
 
 inline V zero() {
   return _mm512_setzero_ps();
@@ -157,4 +160,59 @@ inline void transpose(V (&r)[kLanes]) {
     r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
     r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xDD);
   }
+}
+
+inline V where_greater(V a, V b, V x, V y) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x);
+}
+
+inline I load_int(const void* from) {
+  return _mm512_loadu_si512(from);
+}
+
+inline void store_int(void* to, I v) {
+  _mm512_storeu_si512(to, v);
+}
+
+inline I set_int(std::int32_t value) {
+  return _mm512_set1_epi32(value);
+}
+
+inline I to_int(V v) {
+  return _mm512_cvtps_epi32(v);
+}
+
+inline V to_float(I v) {
+  return _mm512_cvtepi32_ps(v);
+}
+
+template <int n>
+I shift_left(I v) {
+  return _mm512_slli_epi32(v, n);
+}
+
+inline I low_nibbles(I v) {
+  return _mm512_and_si512(v, _mm512_set1_epi8(15));
+}
+
+inline I high_nibbles(I v) {
+  return low_nibbles(_mm512_srli_epi16(v, 4));
+}
+
+inline void store_bytes(void* to, V v) {
+  _mm_storeu_si128(static_cast<__m128i*>(to), _mm512_cvtepi32_epi8(to_int(v)));
+}
+
+inline I dot_bytes(I start, const I (&w)[8], const std::byte* x) {
+  QGEN_UNROLL
+  for (int i = 0; i < 8; ++i) {
+    std::int32_t four;
+    std::memcpy(&four, x + 4 * i, sizeof four);
+    start = _mm512_dpbusd_epi32(start, w[i], _mm512_set1_epi32(four));
+  }
+  return start;
+}
+
+inline I dot_nibbles(I start, const I (&w)[8], const std::byte* x) {
+  return dot_bytes(start, w, x);
 }

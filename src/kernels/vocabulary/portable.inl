@@ -5,6 +5,7 @@
 //   kRegisters, kLanes   vector registers of the processor, floats in a vector
 //   kTileTokens          tokens of a register tile of `many`; at most kLanes
 //   kFewTile, kFewChains tokens of a register tile of `few`, independent sums for each
+//   kByteTokens          tokens of a register tile of products of integers
 //   V                    vector of floats with the operators + - * /
 //   zero, set, load, store          as they say; memory needs no alignment
 //   load_f16, load_bf16             kLanes 16-bit values, widened exactly
@@ -19,17 +20,35 @@
 //   all_below(x, limit)  whether x < limit in every lane; false for NaN
 //   sum, largest         over the lanes, halves folded onto each other
 //   transpose(r)         of kLanes vectors
+//   where_greater(a, b, x, y)       x where a > b, else y
+//
+// and for products of integers, where each lane has 32 bits or four bytes:
+//
+//   I                    vector of integers with the operators | and ^
+//   kByteBias            what is added to signed bytes before dot_bytes() takes them for weights: 128 where the
+//                        processor multiplies unsigned by signed bytes, else 0
+//   load_int, store_int, set_int    as load, store and set
+//   to_int, to_float     of integers below 2^24, exactly
+//   shift_left<n>(v)     of every lane
+//   low_nibbles, high_nibbles       that half of every byte, 0..15
+//   store_bytes(to, v)   integers in -127..127 as kLanes signed bytes
+//   dot_bytes(start, w, x)          start plus, in every lane, 32 products: bytes of the eight vectors w, of
+//                                   -127..127 plus kByteBias, by those at x, of -127..127
+//   dot_nibbles(start, w, x)        the same for w of 0..15
 
 using V = float __attribute__((vector_size(16)));
 using I = std::int32_t __attribute__((vector_size(16)));
 using U = std::uint32_t __attribute__((vector_size(16)));
 using U16 = std::uint16_t __attribute__((vector_size(8)));
+using I16 = std::int16_t __attribute__((vector_size(16)));
 
 inline constexpr int kRegisters = 16;
 inline constexpr std::int64_t kLanes = 4;
 inline constexpr int kTileTokens = 4;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
+inline constexpr int kByteBias = 0;
+inline constexpr int kByteTokens = 4;
 
 inline V zero() {
   return V{};
@@ -163,4 +182,65 @@ inline void transpose(V (&r)[kLanes]) {
   r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
   r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
   r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+inline V where_greater(V a, V b, V x, V y) {
+  return a > b ? x : y;
+}
+
+inline I load_int(const void* from) {
+  I v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+inline void store_int(void* to, I v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+inline I set_int(std::int32_t value) {
+  return I{value, value, value, value};
+}
+
+inline I to_int(V v) {
+  return __builtin_convertvector(v, I);
+}
+
+inline V to_float(I v) {
+  return __builtin_convertvector(v, V);
+}
+
+template <int n>
+I shift_left(I v) {
+  return v << n;
+}
+
+inline I low_nibbles(I v) {
+  return v & 0x0F0F0F0F;
+}
+
+inline I high_nibbles(I v) {
+  return (v >> 4) & 0x0F0F0F0F;
+}
+
+inline void store_bytes(void* to, V v) {
+  std::int8_t bytes[kLanes];
+  for (int i = 0; i < kLanes; ++i) bytes[i] = static_cast<std::int8_t>(v[i]);
+  std::memcpy(to, bytes, sizeof bytes);
+}
+
+inline I dot_bytes(I start, const I (&w)[8], const std::byte* x) {
+  for (int i = 0; i < 8; ++i) {
+    std::int32_t four;
+    std::memcpy(&four, x + 4 * i, sizeof four);
+    const I16 a = reinterpret_cast<I16>(w[i]), b = reinterpret_cast<I16>(set_int(four));
+    // Two products of bytes fit into 16 bits.
+    const I pairs = reinterpret_cast<I>(((a << 8) >> 8) * ((b << 8) >> 8) + (a >> 8) * (b >> 8));
+    start += ((pairs << 16) >> 16) + (pairs >> 16);
+  }
+  return start;
+}
+
+inline I dot_nibbles(I start, const I (&w)[8], const std::byte* x) {
+  return dot_bytes(start, w, x);
 }

@@ -1,0 +1,58 @@
+// Panels of 8-bit or 4-bit integers.
+//
+// A panel has kLanes rows, one in each lane, so that sums need no folding. It is a sequence of blocks of
+// kBlockGroups groups of kGroup columns; the last one is filled up with zeros. A block of q8 has, group by
+// group, eight vectors [kLanes][4 consecutive columns] of bytes; one of q4 has eight vectors, the first
+// group's in the low nibbles and the second one's in the high ones. After them come [kBlockGroups][kLanes]
+// scales in f16, which are just one vector, so that all vectors of all blocks are aligned.
+
+inline constexpr std::int64_t kBlockGroups = 2;
+inline constexpr std::int64_t kBlockColumns = kBlockGroups * kGroup;
+inline constexpr int kGroupVectors = static_cast<int>(kGroup) / 4;
+
+/// Weights of one group: bytes of four columns in every lane.
+using Quads = I[static_cast<std::size_t>(kGroupVectors)];
+
+template <int WeightVectors>
+struct BlockOf {
+  static constexpr std::int64_t kVectorBytes = kLanes * 4;
+  static constexpr std::int64_t kScales = WeightVectors * kVectorBytes;
+  static constexpr std::int64_t kBytes = kScales + kVectorBytes;
+
+  static V scale(const std::byte* block, int group) {
+    return load_f16(block + kScales + group * kVectorBytes / kBlockGroups);
+  }
+};
+
+struct Q8 : BlockOf<kBlockGroups * kGroupVectors> {
+  /// What was added to the weights.
+  static constexpr int kBias = kByteBias;
+
+  template <int group>
+  static void load(const std::byte* block, Quads& w) {
+    QGEN_UNROLL
+    for (int i = 0; i < kGroupVectors; ++i) {
+      w[i] = load_int(block + (group * kGroupVectors + i) * kVectorBytes);
+    }
+  }
+  static I dot(I start, const Quads& w, const std::byte* x) { return dot_bytes(start, w, x); }
+};
+
+struct Q4 : BlockOf<kGroupVectors> {
+  static constexpr int kBias = 8;
+
+  template <int group>
+  static void load(const std::byte* block, Quads& w) {
+    QGEN_UNROLL
+    for (int i = 0; i < kGroupVectors; ++i) {
+      const I both = load_int(block + i * kVectorBytes);
+      w[i] = group == 0 ? low_nibbles(both) : high_nibbles(both);
+    }
+  }
+  static I dot(I start, const Quads& w, const std::byte* x) { return dot_nibbles(start, w, x); }
+};
+
+template <class W>
+std::size_t panel_bytes(std::int64_t cols) noexcept {
+  return static_cast<std::size_t>(round_up(round_up(cols, kBlockColumns) / kBlockColumns * W::kBytes, 64));
+}

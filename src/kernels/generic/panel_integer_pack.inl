@@ -1,0 +1,144 @@
+// Rounding floats to panels of integers; see panel_integer.inl for what lies where. Rows are transposed into
+// lanes first, so that what concerns a group is arithmetic between vectors.
+
+/// The columns of a group, a vector of rows each.
+using GroupColumns = V[static_cast<std::size_t>(kGroup)];
+
+/// Group at w of `rows` rows, `columns` columns; zeros beyond them.
+inline void load_columns(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                         GroupColumns& to) {
+  for (std::int64_t c = 0; c < kGroup; c += kLanes) {
+    V block[kLanes];
+    const std::int64_t left = columns - c;
+    if (rows == kLanes && left >= kLanes) {
+      QGEN_UNROLL
+      for (std::int64_t r = 0; r < kLanes; ++r) block[r] = load(w + r * stride + c);
+    } else {
+      for (std::int64_t r = 0; r < kLanes; ++r) {
+        block[r] = r < rows && left > 0 ? load_up_to(w + r * stride + c, left) : zero();
+      }
+    }
+    transpose(block);
+    QGEN_UNROLL
+    for (std::int64_t i = 0; i < kLanes; ++i) to[c + i] = block[i];
+  }
+}
+
+/// The largest magnitude of a group, NaN for a group that is not finite.
+inline V group_largest(const GroupColumns& w) {
+  V most = zero(), bad = zero();
+  QGEN_UNROLL
+  for (const V& column : w) {
+    most = max(abs(column), most);
+    bad = fma(column, zero(), bad);
+  }
+  return most + bad;
+}
+
+/// Stores scales and returns what they were rounded to; infinity becomes NaN.
+inline V store_scale(void* to, V scale) {
+  store_f16(to, scale);
+  const V rounded = load_f16(to);
+  const V checked = rounded + (rounded - rounded);
+  store_f16(to, checked);
+  return checked;
+}
+
+/// Bytes of integers in 0..255, `a` lowest.
+inline I bytes_of(V a, V b, V c, V d) {
+  const V three = fma(c, set(65536.0f), fma(b, set(256.0f), a));
+  return to_int(three) | shift_left<24>(to_int(d));
+}
+
+/// Rounds a group to integers in low..high by a scale that may be zero or NaN and adds `bias`.
+inline void round_group(const GroupColumns& w, V scale, float low, float high, float bias, Quads& to) {
+  const V divisor = where_greater(abs(scale), zero(), scale, set(1.0f));
+  const auto rounded = [&](int column) {
+    const V near = max(min(w[column] / divisor, set(high)), set(low));
+    return round(near) + set(bias);
+  };
+  QGEN_UNROLL
+  for (int i = 0; i < kGroupVectors; ++i) {
+    to[i] = bytes_of(rounded(4 * i), rounded(4 * i + 1), rounded(4 * i + 2), rounded(4 * i + 3));
+  }
+}
+
+inline void round_to_q8(const GroupColumns& w, std::byte* scales, Quads& to) {
+  round_group(w, store_scale(scales, group_largest(w) / set(127.0f)), -127.0f, 127.0f, 128.0f, to);
+}
+
+/// Scales to try for q4: a group's largest magnitude by these, with either sign.
+inline constexpr float kDivisors[] = {8.5f, 8.0f, 7.5f, 7.0f, 6.5f, 6.0f};
+
+/// The scale with the least sum of squared errors for integers that were found with some other scale, and
+/// how much of the sum of squares it takes away.
+struct Fit {
+  V scale, gain;
+};
+
+inline Fit fit(const GroupColumns& w, V inverse) {
+  V products = zero(), squares = zero();
+  QGEN_UNROLL
+  for (const V& column : w) {
+    const V q = round(max(min(column * inverse, set(7.0f)), set(-8.0f)));
+    products = fma(column, q, products);
+    squares = fma(q, q, squares);
+  }
+  const V scale = products / squares;
+  return {scale, scale * products};
+}
+
+inline void round_to_q4(const GroupColumns& w, std::byte* scales, Quads& to) {
+  const V largest = group_largest(w);
+  Fit best{zero(), zero()};
+  for (const float divisor : kDivisors) {
+    for (const float signed_divisor : {divisor, -divisor}) {
+      const Fit tried = fit(w, set(signed_divisor) / largest);
+      best.scale = where_greater(tried.gain, best.gain, tried.scale, best.scale);
+      best.gain = max(tried.gain, best.gain);
+    }
+  }
+  // What is not finite leaves the scale at zero, unless this adds it.
+  const V scale = store_scale(scales, best.scale + (largest - largest));
+  round_group(w, scale, -8.0f, 7.0f, 8.0f, to);
+}
+
+/// Rounds the group's columns; writes its scales, returns its bytes.
+inline void round_to(Q8, const GroupColumns& w, std::byte* scales, Quads& to) {
+  round_to_q8(w, scales, to);
+}
+
+inline void round_to(Q4, const GroupColumns& w, std::byte* scales, Quads& to) {
+  round_to_q4(w, scales, to);
+}
+
+inline void store_quads(Q8, const Quads (&quads)[kBlockGroups], std::byte* block) {
+  // Of a bias of 128, only the highest bit differs between signed and unsigned.
+  const I flip = set_int(kByteBias == 128 ? 0 : static_cast<std::int32_t>(0x80808080u));
+  for (int g = 0; g < kBlockGroups; ++g) {
+    for (int i = 0; i < kGroupVectors; ++i) {
+      store_int(block + (g * kGroupVectors + i) * Q8::kVectorBytes, quads[g][i] ^ flip);
+    }
+  }
+}
+
+inline void store_quads(Q4, const Quads (&quads)[kBlockGroups], std::byte* block) {
+  for (int i = 0; i < kGroupVectors; ++i) {
+    store_int(block + i * Q4::kVectorBytes, quads[0][i] | shift_left<4>(quads[1][i]));
+  }
+}
+
+template <class W>
+void pack_panel(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                std::byte* panel) noexcept {
+  for (std::int64_t c = 0; c < cols; c += kBlockColumns) {
+    std::byte* block = panel + c / kBlockColumns * W::kBytes;
+    Quads quads[kBlockGroups];
+    for (std::int64_t g = 0; g < kBlockGroups; ++g) {
+      GroupColumns columns;
+      load_columns(w + c + g * kGroup, stride, rows, cols - c - g * kGroup, columns);
+      round_to(W{}, columns, block + W::kScales + g * W::kVectorBytes / kBlockGroups, quads[g]);
+    }
+    store_quads(W{}, quads, block);
+  }
+}
