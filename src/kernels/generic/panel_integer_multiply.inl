@@ -21,10 +21,6 @@ std::size_t integer_input_bytes(std::int64_t tokens, std::int64_t cols) noexcept
   return static_cast<std::size_t>(round_up(tokens, TokenBlock) * input_groups(cols)) * sizeof(InputGroup);
 }
 
-inline std::size_t no_scratch_bytes(std::int64_t) noexcept {
-  return 0;
-}
-
 /// Rounds kGroup floats. Below 2^-100 they count as zeros: 127 / largest might be no float.
 template <class W>
 void prepare_group(const float* x, InputGroup& to) {
@@ -146,27 +142,27 @@ void integer_few_multiply(const MatmulArgs& a) noexcept {
         integer_tile<W, kAhead, decltype(tokens)::value>(tile);
       });
     }
-    panel += panel_bytes<W>(a.cols);
+    panel += integer_panel_bytes<W>(a.cols);
   }
 }
 
 /// Columns that are multiplied apart, so that a tile of X stays in the first cache level, and panels taken
 /// together, so that their part of these columns stays in the second.
-inline constexpr std::int64_t kManyColumns = 1024;
-inline constexpr std::int64_t kManyRows = 128;
+inline constexpr std::int64_t kIntegerColumns = 1024;
+inline constexpr std::int64_t kIntegerRows = 128;
 
-/// Rows [row, row + kManyRows), at most, and kManyColumns from `column` on, for all tokens.
+/// Rows [row, row + kIntegerRows), at most, and kIntegerColumns from `column` on, for all tokens.
 template <class W>
 void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t column) {
   const std::int64_t groups = input_groups(a.cols);
   const std::int64_t blocks =
-      std::min(kManyColumns / kBlockColumns, (groups * kGroup - column) / kBlockColumns);
-  const std::int64_t end = std::min(a.rows, row + kManyRows);
+      std::min(kIntegerColumns / kBlockColumns, (groups * kGroup - column) / kBlockColumns);
+  const std::int64_t end = std::min(a.rows, row + kIntegerRows);
   for (std::int64_t t = 0; t < a.tokens; t += kByteTokens) {
     const InputGroup* x =
         reinterpret_cast<const InputGroup*>(a.input) + t * groups + column / kGroup * kByteTokens;
     for (std::int64_t r = row; r < end; r += kLanes) {
-      const std::byte* panel = a.w + r / kLanes * static_cast<std::int64_t>(panel_bytes<W>(a.cols));
+      const std::byte* panel = a.w + r / kLanes * static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
       const IntegerTile tile{panel + column / kBlockColumns * W::kBytes,
                              blocks,
                              x,
@@ -184,9 +180,9 @@ void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t colu
 
 template <class W>
 void integer_many_multiply(const MatmulArgs& a) noexcept {
-  for (std::int64_t row = 0; row < a.rows; row += kManyRows) {
+  for (std::int64_t row = 0; row < a.rows; row += kIntegerRows) {
     // At least once, so that Y is set where W has no columns.
-    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kManyColumns) integer_many_block<W>(a, row, c);
+    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns) integer_many_block<W>(a, row, c);
   }
 }
 
@@ -194,11 +190,11 @@ template <class W>
 constexpr PackedKernels integer_kernels() {
   const MatmulKernel few{
       kLanes, 1, integer_input_bytes<1>, no_scratch_bytes, integer_prepare<W, 1>, integer_few_multiply<W>};
-  const MatmulKernel many{kManyRows,
+  const MatmulKernel many{kIntegerRows,
                           kByteTokens,
                           integer_input_bytes<kByteTokens>,
                           no_scratch_bytes,
                           integer_prepare<W, kByteTokens>,
                           integer_many_multiply<W>};
-  return {kLanes, panel_bytes<W>, pack_panel<W>, few, many, many};
+  return {kLanes, integer_panel_bytes<W>, pack_integer_panel<W>, few, many, many};
 }
