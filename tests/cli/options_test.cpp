@@ -98,12 +98,22 @@ INSTANTIATE_TEST_SUITE_P(LaterParts, BadOptions,
                                            BadCommand{{"x", "--null"}, {"--null"}}));
 
 TEST(Options, KnownButUnbuiltValuesAreUnsupported) {
-  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
-           {"--kv", "q8"}, {"--weights", "q4"}, {"--weights", "bf16"}, {"--lookup", "8"}}) {
+  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{{"--lookup", "8"}}) {
     const Result result = qgen({"x", option, value});
     EXPECT_EQ(result.status, 5) << option;
     EXPECT_THAT(result.err, AllOf(HasSubstr(option), HasSubstr(value), HasSubstr("not available")));
   }
+}
+
+TEST(Options, NumbersAreHeldAsAsked) {
+  for (const std::string weights : {"bf16", "q8", "q4"}) {
+    for (const std::string kv : {"f32", "f16", "bf16", "q8"}) {
+      const Result result = qgen({"x", "-n", "1", "--weights", weights, "--kv", kv, "--verbose"});
+      EXPECT_EQ(result.status, 0) << result.err;
+      EXPECT_THAT(result.err, HasSubstr(weights + " weights, " + kv + " cache"));
+    }
+  }
+  EXPECT_EQ(qgen({"x", "--device", "reference", "--weights", "q8"}).status, 7);
 }
 
 TEST(Options, DefaultsOfLaterPartsAreAccepted) {

@@ -251,11 +251,12 @@ TEST_P(ExecutorTest, EmptyStepsChangeNothing) {
 TEST_P(ExecutorTest, CountsTheBytesThatAStepReads) {
   ModelShape shape;
   shape.dtypes = {DType::bf16};
-  shape.dims = {1, 64, 2, 1, 64, 128, 192, 64};
-  // Matrices in elements: q 128x64, k and v 64x64, o 64x128, gate and up 128x64, down 64x128, head 192x64.
-  const std::int64_t elements = 128 * 64 + 2 * 64 * 64 + 64 * 128 + 3 * 128 * 64 + 192 * 64;
-  // Norms 64, 64, 64, 64, 64 in f32, and one row of the table in bf16.
-  const std::int64_t others = 5 * 64 * 4 + 64 * 2;
+  shape.dims = {1, 256, 4, 2, 64, 512, 192, 64};  // no panel of these needs padding
+  // Matrices in elements: q 256x256, k and v 128x256, o 256x256, gate and up 512x256, down 256x512, head
+  // 192x256.
+  const std::int64_t elements = 256 * (256 + 2 * 128 + 256 + 3 * 512 + 192);
+  // Norms 256, 256, 256, 64, 64 in f32, and one row of the table in bf16.
+  const std::int64_t others = (3 * 256 + 2 * 64) * 4 + 256 * 2;
   const std::string_view weights = GetParam().weights;
   const double bits = weights == "q8" ? 8.5 : weights == "q4" ? 4.5 : 16;
   const auto expected = static_cast<std::int64_t>(static_cast<double>(elements) * bits / 8) + others;

@@ -88,10 +88,10 @@ double relative_error(const std::vector<float>& actual, const std::vector<float>
 /// How far a stage may be off. Each of the ~5 roundings that a value passes in a stage adds about one unit in
 /// the last place of the coarsest format on its way (f32 sums of up to 128 terms: sqrt(128) units); the
 /// layers' non-linear parts pass errors on enlarged by a small factor, for which 16 stands.
-double tolerance(KvType kv, bool rounds_inputs, std::size_t stages) {
+double tolerance(KvType kv, bool rounds, std::size_t stages) {
   double unit = 0x1p-24 * std::sqrt(128.0);
   if (kv == KvType::f16) unit = 0x1p-11;
-  if (kv == KvType::bf16 || rounds_inputs) unit = 0x1p-8;
+  if (kv == KvType::bf16 || kv == KvType::q8 || rounds) unit = 0x1p-8;
   return 16 * unit * std::sqrt(static_cast<double>(stages));
 }
 
@@ -114,7 +114,8 @@ void PrintTo(const Parameter& parameter, std::ostream* out) {
 
 class InStep : public testing::TestWithParam<Parameter> {
  protected:
-  void compare(KvType kv, const char* kv_name, const std::vector<std::size_t>& pieces) {
+  void compare(KvType kv, const char* kv_name, const std::vector<std::size_t>& pieces,
+               const char* weights = "auto") {
     const RandomModel model(GetParam().model.shape);
     std::size_t total = 0, longest = 0;
     for (const std::size_t piece : pieces) {
@@ -131,11 +132,13 @@ class InStep : public testing::TestWithParam<Parameter> {
     options.kernels = std::string(GetParam().kernels->name);
     options.kv = kv_name;
     const Outputs expected = run(model, find_device("reference", model.plan()), options, tokens, pieces);
+    options.weights = weights;
     const Outputs actual = run(model, find_device("cpu", model.plan()), options, tokens, pieces);
     const std::size_t stages = model.plan().stages.size();
     ASSERT_EQ(expected.size(), pieces.size() * stages);
     ASSERT_EQ(actual.size(), expected.size());
-    const bool rounds = options.kernels == "avx512bf16" && longest > static_cast<std::size_t>(kManyTokens);
+    const bool rounds = options.weights != "auto" ||
+                        (options.kernels == "avx512bf16" && longest > static_cast<std::size_t>(kManyTokens));
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(actual[i].size(), expected[i].size()) << stage_name(model.plan().stages[i % stages]);
       // Negated so that NaN fails.
@@ -164,6 +167,16 @@ TEST_P(InStep, F16Cache) {
 }
 TEST_P(InStep, Bf16Cache) {
   compare(KvType::bf16, "bf16", {5, 20, 1});
+}
+
+TEST_P(InStep, Q8Cache) {
+  compare(KvType::q8, "q8", {5, 20, 1});
+}
+TEST_P(InStep, Bf16Weights) {
+  compare(KvType::f32, "f32", {5, 20, 1}, "bf16");
+}
+TEST_P(InStep, Q8Weights) {
+  compare(KvType::f32, "f32", {5, 20, 1}, "q8");
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, InStep, testing::ValuesIn(parameters()), [](const auto& test) {

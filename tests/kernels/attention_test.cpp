@@ -9,7 +9,11 @@ QGEN_FOR_ALL_TABLES(AttentionTest);
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr DType kKvDTypes[] = {DType::f32, DType::f16, DType::bf16};  // by KvType
+constexpr DType kKvDTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8};  // by KvType
+
+bool has_scales(KvType type) {
+  return type == KvType::f16 || type == KvType::q8;
+}
 
 /// A chunk of exactly its size, filled with NaN until something is stored.
 class Chunk {
@@ -20,10 +24,11 @@ class Chunk {
         dtype_(kKvDTypes[static_cast<std::size_t>(type)]),
         k_(bytes()),
         v_(bytes()),
-        k_scale_(type == KvType::f16 ? kKvChunk : 0, kNan),
+        k_scale_(has_scales(type) ? kKvChunk : 0, kNan),
         v_scale_(k_scale_) {
     for (const GuardedBytes* memory : {&k_, &v_}) {
-      for (std::int64_t i = 0; i < kKvChunk * head_dim_; ++i) {
+      if (type == KvType::q8) std::memset(memory->data(), 127, bytes());  // bytes have no NaN
+      for (std::int64_t i = 0; type != KvType::q8 && i < kKvChunk * head_dim_; ++i) {
         write_element(memory->data() + i * element_bytes(dtype_), kNan, dtype_);
       }
     }
@@ -48,6 +53,7 @@ class Chunk {
     return static_cast<std::size_t>(kKvChunk * head_dim_ * element_bytes(dtype_));
   }
   [[nodiscard]] double read(const GuardedBytes& memory, std::int64_t i) const {
+    if (dtype_ == DType::i8) return static_cast<double>(static_cast<std::int8_t>(memory.data()[i]));
     return reference::element({memory.data(), dtype_, 1, kKvChunk * head_dim_, 0}, 0, i);
   }
   static double scale(const std::vector<float>& scales, std::int64_t position) {
@@ -126,14 +132,17 @@ struct Expected {
     // An error e in a score is a relative error e in its weight and in the sum of weights; then come the
     // exponential and the chains of the sum and of the mix, all relative to the weighted sum of magnitudes.
     const double chain = 2 * score_error + static_cast<double>(2 * positions + 16) * kUnit;
-    for (double& value : v) value = std::abs(value);
+    double total = 0;
+    for (double& value : v) total += value = std::abs(value);
+    // Weights below exp(-86.9) count as zeros.
+    const double lowest = std::exp(-86.9) * total + 1e-35;
     reference::attend(query.data(), k.data(), v.data(), head_dim, positions, head_dim, tolerance.data());
-    for (double& value : tolerance) value = value * chain + 1e-35;
+    for (double& value : tolerance) value = value * chain + lowest;
   }
   std::vector<double> out, tolerance;
 };
 
-constexpr KvType kTypes[] = {KvType::f32, KvType::f16, KvType::bf16};
+constexpr KvType kTypes[] = {KvType::f32, KvType::f16, KvType::bf16, KvType::q8};
 
 TEST_P(AttentionTest, MatchesReferenceForAllHeadSizesAndCounts) {
   RandomFloats random(1);
@@ -212,8 +221,8 @@ TEST_P(AttentionTest, NonFiniteKeysValuesAndQueriesShow) {
         const Attended got = attend(table(), type, chunk, q, kDim, {40});
         const bool finite =
             std::ranges::all_of(got.out, [&](float x) { return std::isfinite(x / got.sum[0]); });
-        // A key that scores -inf is as good as unseen.
-        EXPECT_EQ(finite, where == 1 && bad == -kInfinity) << bad << " " << where;
+        // A key that scores -inf is as good as unseen; but bytes do not tell infinities from NaN.
+        EXPECT_EQ(finite, where == 1 && bad == -kInfinity && type != KvType::q8) << bad << " " << where;
       }
     }
   }
@@ -292,6 +301,30 @@ TEST_P(AttentionTest, MergesOnAllLengths) {
       ASSERT_NEAR(static_cast<double>(out.floats()[i]), x + y, 6 * kUnit * (std::abs(x) + std::abs(y)));
     }
   }
+}
+
+TEST_P(AttentionTest, BytesAreRoundedToNearestByTheLargestOfTheVector) {
+  constexpr std::int64_t kDim = 24;
+  RandomFloats random(7);
+  Chunk chunk(table(), KvType::q8, kDim);
+  std::int64_t position = 0;
+  for (const float size : {1e-29f, 1e-6f, 1.0f, 1e5f, 3e38f}) {
+    auto x = random.vector(kDim);
+    const float largest = std::abs(*std::ranges::max_element(x, {}, [](float v) { return std::abs(v); }));
+    for (float& value : x) value = value / largest * size;
+    chunk.store(position, x.data(), x.data());
+    const double scale = static_cast<double>(chunk.k_scale(position));
+    EXPECT_NEAR(scale, static_cast<double>(size) / 127, 4 * kUnit * static_cast<double>(size));
+    for (std::int64_t d = 0; d < kDim; ++d) {
+      const auto value = static_cast<double>(x[static_cast<std::size_t>(d)]);
+      ASSERT_NEAR(chunk.k(position, d), value, 0.5001 * scale) << size << " " << d;
+      ASSERT_NEAR(chunk.v(position, d), value, 0.5001 * scale) << size << " " << d;
+    }
+    ++position;
+  }
+  const std::vector<float> zeros(kDim, 0.0f);
+  chunk.store(position, zeros.data(), zeros.data());
+  for (std::int64_t d = 0; d < kDim; ++d) EXPECT_EQ(chunk.k(position, d), 0.0);
 }
 
 TEST_P(AttentionTest, HalvesKeepTheRangeOfFloats) {

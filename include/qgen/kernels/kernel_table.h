@@ -101,9 +101,10 @@ struct PackedKernels {
 };
 
 /// Types of cached keys and values. f16 carries a power-of-two scale for each vector, so that its range is
-/// that of f32.
-enum class KvType : std::uint8_t { f32, f16, bf16 };
-inline constexpr std::size_t kKvTypes = 3;
+/// that of f32; q8 is bytes -127..127 with the scale largest / 127 for each vector, NaN where the vector is
+/// not finite.
+enum class KvType : std::uint8_t { f32, f16, bf16, q8 };
+inline constexpr std::size_t kKvTypes = 4;
 
 /// Positions in one chunk of the cache; softmax is computed chunk by chunk and merged (Dao et al. 2023,
 /// flash-decoding).
@@ -116,7 +117,8 @@ inline constexpr std::int64_t kKvLanes = 16;
 struct KvChunk {
   std::byte* k = nullptr;
   std::byte* v = nullptr;
-  /// [kKvChunk]: the vector is scale times what is stored. Only f16 has them; others leave them alone.
+  /// [kKvChunk]: the vector is scale times what is stored. Only f16 and q8 have them; others leave them
+  /// alone.
   float* k_scale = nullptr;
   float* v_scale = nullptr;
 };

@@ -14,15 +14,6 @@ namespace {
 constexpr std::int64_t kMaxThreads = 512;
 constexpr std::int64_t kMaxContext = std::numeric_limits<std::int32_t>::max();
 
-/// Accepts `word` of a list whose later members are known but not part of this build.
-std::string read_built(const Given& given, std::span<const std::string_view> words, std::size_t built) {
-  const std::string word = read_choice(given, words);
-  for (const std::string_view later : words.subspan(built)) {
-    if (word == later) throw Error(ErrorKind::unsupported, given.name + " " + word + " is not available yet");
-  }
-  return word;
-}
-
 void check_lookup(const Given& given) {
   if (given.value == "off") return;
   static_cast<void>(read_integer(given, 1, 64));
@@ -52,10 +43,11 @@ void declare_execution(OptionSet& set, ModelOptions& options) {
             "model's maximum). Memory grows as the context fills; a smaller "
             "context is the way to bound it",
             [&options](const Given& given) { options.context = read_integer(given, 0, kMaxContext); });
-  set.value("--kv", "TYPE", "Numbers in the cache: auto, f32, f16, bf16 (16 bits halve its memory)",
+  set.value("--kv", "TYPE",
+            "Numbers in the cache: auto, f32, f16, bf16 or q8 (16 bits halve its memory, q8 halves it again)",
             [&options](const Given& given) {
               constexpr std::array<std::string_view, 5> kWords{"auto", "f32", "f16", "bf16", "q8"};
-              options.kv = read_built(given, kWords, 4);
+              options.kv = read_choice(given, kWords);
             });
   set.value("--weights", "TYPE",
             "How weights are held: auto (as the file has them), bf16, q8 or q4 (8.5 and 4.5 bits a weight)",

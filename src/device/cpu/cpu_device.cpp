@@ -12,9 +12,10 @@ KvType kv_type_of(const Plan& plan, const std::string& name) {
   if (name == "f32") return KvType::f32;
   if (name == "f16") return KvType::f16;
   if (name == "bf16") return KvType::bf16;
+  if (name == "q8") return KvType::q8;
   if (name != "auto") {
     throw Error(ErrorKind::usage,
-                "unknown cache type '" + escape_control(name) + "': expected auto, f32, f16 or bf16");
+                "unknown cache type '" + escape_control(name) + "': expected auto, f32, f16, bf16 or q8");
   }
   const auto& qkv = std::get<NormQkvStage>(plan.stages[1]);
   return plan.weight(qkv.k_proj).dtype == DType::f32 ? KvType::f32 : KvType::f16;

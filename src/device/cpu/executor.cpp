@@ -45,7 +45,7 @@ void CpuExecutor::set_allowed(std::vector<bool> allowed) {
 }
 
 std::string CpuExecutor::description() const {
-  constexpr std::array<const char*, kKvTypes> kv_names{"f32", "f16", "bf16"};
+  constexpr std::array<const char*, kKvTypes> kv_names{"f32", "f16", "bf16", "q8"};
   return "cpu: " + std::string(model_.kernels->name) + " kernels, " + std::to_string(team_.size()) +
          (team_.size() == 1 ? " thread, " : " threads, ") + std::string(weight_type()) + " weights, " +
          kv_names[static_cast<std::size_t>(model_.kv_type)] + " cache";

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kScaleBytes = static_cast<std::size_t>(kKvChunk) * sizeof(float);
 
 std::size_t element_bytes(KvType type) {
-  return type == KvType::f32 ? 4 : 2;
+  return type == KvType::f32 ? 4 : type == KvType::q8 ? 1 : 2;
 }
 
 }  // namespace

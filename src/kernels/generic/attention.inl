@@ -18,9 +18,16 @@ constexpr int attend_vectors(int queries) {
 /// How far ahead of the values in use to prefetch, in bytes; keys are wanted one tile ahead.
 inline constexpr std::int64_t kMixAhead = 8192;
 
-/// Whether vectors of this type carry a scale: f16 does, to have the range of a float.
+/// Cached numbers as signed bytes.
+struct I8 {
+  static constexpr std::int64_t kBytes = 1;
+  static V load(const void* from) { return load_bytes(from); }
+  static void store(void* to, V v) { store_bytes(to, round(v)); }
+};
+
+/// Whether vectors of this type carry a scale: f16 to have the range of a float, bytes to be of any use.
 template <class T>
-inline constexpr bool kScaled = std::is_same_v<T, F16>;
+inline constexpr bool kScaled = std::is_same_v<T, F16> || std::is_same_v<T, I8>;
 
 /// A power of two that brings x into the range of f16: 1 where x fits well, so that most vectors are stored
 /// as they are. Infinities and NaN survive any scale.
@@ -35,16 +42,34 @@ inline float f16_scale(const float* x, std::int64_t n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(shift + 127) << 23);
 }
 
+/// What the largest of x is 127 times of. 1 where x is all but zero, NaN where it is not finite.
+inline float byte_scale(const float* x, std::int64_t n) {
+  V highest = zero(), bad = zero();
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    const V v = load_up_to(x + i, n - i);
+    highest = max(abs(v), highest);
+    bad = fma(v, zero(), bad);
+  }
+  if (!all_below(bad, 1.0f)) return std::numeric_limits<float>::quiet_NaN();
+  const float top = largest(highest);
+  return top < 0x1p-100f ? 1.0f : top / 127.0f;
+}
+
+template <class T>
+float scale_of(const float* x, std::int64_t n) {
+  return std::is_same_v<T, I8> ? byte_scale(x, n) : f16_scale(x, n);
+}
+
 template <class T>
 void kv_store(const float* k, const float* v, std::int64_t head_dim, std::int64_t position,
               const KvChunk& chunk) noexcept {
   float k_factor = 1.0f, v_factor = 1.0f;
   if constexpr (kScaled<T>) {
-    chunk.k_scale[position] = f16_scale(k, head_dim);
-    chunk.v_scale[position] = f16_scale(v, head_dim);
-    // Inverses of powers of two are exact.
-    k_factor = 1.0f / chunk.k_scale[position];
-    v_factor = 1.0f / chunk.v_scale[position];
+    chunk.k_scale[position] = scale_of<T>(k, head_dim);
+    chunk.v_scale[position] = scale_of<T>(v, head_dim);
+    // Inverses of powers of two are exact; bytes are rounded anyway, and are of no meaning beside a NaN.
+    k_factor = std::isnan(chunk.k_scale[position]) ? 0.0f : 1.0f / chunk.k_scale[position];
+    v_factor = std::isnan(chunk.v_scale[position]) ? 0.0f : 1.0f / chunk.v_scale[position];
   }
   std::byte* keys = chunk.k + (position / kKvLanes * head_dim * kKvLanes + position % kKvLanes) * T::kBytes;
   std::byte* values = chunk.v + position * head_dim * T::kBytes;

@@ -14,7 +14,7 @@ constexpr KernelTable generic_table(std::string_view name) {
   table.packed[static_cast<std::size_t>(PackedType::bf16)] = float_panels<Bf16>();
   table.packed[static_cast<std::size_t>(PackedType::q8)] = integer_kernels<Q8>();
   table.packed[static_cast<std::size_t>(PackedType::q4)] = integer_kernels<Q4>();
-  table.kv = {kv_kernels<F32>(), kv_kernels<F16>(), kv_kernels<Bf16>()};
+  table.kv = {kv_kernels<F32>(), kv_kernels<F16>(), kv_kernels<Bf16>(), kv_kernels<I8>()};
   table.widen = {widen<F32>, widen<F16>, widen<Bf16>};
   table.rms_norm = rms_norm;
   table.rope = rope;

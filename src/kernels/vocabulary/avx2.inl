@@ -198,6 +198,10 @@ inline I high_nibbles(I v) {
   return low_nibbles(_mm256_srli_epi16(v, 4));
 }
 
+inline V load_bytes(const void* from) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
+}
+
 inline void store_bytes(void* to, V v) {
   const __m256i words = to_int(v);
   const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));

@@ -199,6 +199,10 @@ inline I high_nibbles(I v) {
   return low_nibbles(_mm512_srli_epi16(v, 4));
 }
 
+inline V load_bytes(const void* from) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
+}
+
 inline void store_bytes(void* to, V v) {
   _mm_storeu_si128(static_cast<__m128i*>(to), _mm512_cvtepi32_epi8(to_int(v)));
 }

@@ -25,12 +25,14 @@
 // and for products of integers, where each lane has 32 bits or four bytes:
 //
 //   I                    vector of integers with the operators | and ^
-//   kByteBias            what is added to signed bytes before dot_bytes() takes them for weights: 128 where the
+//   kByteBias            what is added to signed bytes before dot_bytes() takes them for weights: 128 where
+//   the
 //                        processor multiplies unsigned by signed bytes, else 0
 //   load_int, store_int, set_int    as load, store and set
 //   to_int, to_float     of integers below 2^24, exactly
 //   shift_left<n>(v)     of every lane
 //   low_nibbles, high_nibbles       that half of every byte, 0..15
+//   load_bytes           kLanes signed bytes as floats
 //   store_bytes(to, v)   integers in -127..127 as kLanes signed bytes
 //   dot_bytes(start, w, x)          start plus, in every lane, 32 products: bytes of the eight vectors w, of
 //                                   -127..127 plus kByteBias, by those at x, of -127..127
@@ -221,6 +223,12 @@ inline I low_nibbles(I v) {
 
 inline I high_nibbles(I v) {
   return (v >> 4) & 0x0F0F0F0F;
+}
+
+inline V load_bytes(const void* from) {
+  std::int8_t bytes[kLanes];
+  std::memcpy(bytes, from, sizeof bytes);
+  return __builtin_convertvector((I{bytes[0], bytes[1], bytes[2], bytes[3]}), V);
 }
 
 inline void store_bytes(void* to, V v) {
