@@ -6,7 +6,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +50,34 @@ TEST_F(MappedFileTest, GivesEveryByte) {
   content += "last";
   const MappedFile mapped(file("data", content));
   EXPECT_EQ(as_text(mapped.bytes()), content);
+}
+
+/// Bytes of memory that this process holds.
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(MappedFileTest, ReleasedBytesTakeNoMemoryUntilTheyAreReadAgain) {
+  constexpr std::size_t kSize = std::size_t{24} << 20;
+  std::string content(kSize, 'x');
+  content.back() = 'y';
+  const MappedFile mapped(file("data", content));
+  content = std::string();
+  EXPECT_EQ(std::ranges::count(as_text(mapped.bytes()), 'y'), 1);
+  const std::size_t before = resident_bytes();
+  mapped.release(mapped.bytes().subspan(100, kSize - 200));
+  EXPECT_GE(before - resident_bytes(), kSize / 4 * 3);
+  EXPECT_EQ(std::ranges::count(as_text(mapped.bytes()), 'x'), kSize - 1);
+}
+
+TEST_F(MappedFileTest, ReleasingLessThanAPageChangesNothing) {
+  const MappedFile mapped(file("data", "abc"));
+  mapped.release(mapped.bytes());
+  mapped.release({});
+  EXPECT_EQ(as_text(mapped.bytes()), "abc");
 }
 
 TEST_F(MappedFileTest, AnEmptyFileGivesEmptyBytes) {

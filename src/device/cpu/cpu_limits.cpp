@@ -1,22 +1,16 @@
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
-#include "device/cpu/step.h"
+#include "device/cpu/share.h"
 #include "device/cpu/thread_team.h"
 #include "qgen/base/aligned_buffer.h"
+#include "qgen/base/stopwatch.h"
 #include "qgen/device/cpu_info.h"
 #include "qgen/kernels/kernel_table.h"
 
 namespace qgen {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Far beyond any cache, but no burden on a small machine.
 std::size_t buffer_bytes() {
@@ -42,15 +36,15 @@ double measure_read(ThreadTeam& team, const KernelTable& kernels) {
   });
   std::atomic<std::uint64_t> sink{0};
   double best = 0;
-  const auto begin = Clock::now();
-  for (int pass = 0; pass < 8 && seconds_since(begin) < 0.6; ++pass) {
-    const auto start = Clock::now();
+  const Stopwatch all;
+  for (int pass = 0; pass < 8 && all.seconds() < 0.6; ++pass) {
+    const Stopwatch watch;
     team.run([&](int member) {
       const Range mine = part(member);
       sink += kernels.probe.read(buffer.data() + mine.begin * page,
                                  static_cast<std::size_t>((mine.end - mine.begin) * page));
     });
-    best = std::max(best, static_cast<double>(pages * page) / seconds_since(start));
+    best = std::max(best, static_cast<double>(pages * page) / watch.seconds());
   }
   return best;
 }
@@ -59,17 +53,17 @@ double measure_read(ThreadTeam& team, const KernelTable& kernels) {
 double measure_ops(ThreadTeam& team, double (*probe)(std::int64_t) noexcept) {
   std::int64_t rounds = 1000;
   for (;; rounds *= 4) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     probe(rounds);
-    if (seconds_since(start) > 0.01) break;
+    if (watch.seconds() > 0.01) break;
   }
   rounds *= 2;
   double best = 0;
   for (int pass = 0; pass < 4; ++pass) {
     std::vector<double> done(static_cast<std::size_t>(team.size()));
-    const auto start = Clock::now();
+    const Stopwatch watch;
     team.run([&](int member) { done[static_cast<std::size_t>(member)] = probe(rounds); });
-    const double seconds = seconds_since(start);
+    const double seconds = watch.seconds();
     double total = 0;
     for (const double ops : done) total += ops;
     best = std::max(best, total / seconds);
