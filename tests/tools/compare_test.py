@@ -36,7 +36,16 @@ class CompareTest(unittest.TestCase):
         return [json.loads(line) for line in (self.path / f"{name}.log").read_text().splitlines()]
 
     def run_compare(self, *options):
-        qgen = self.program("qgen", f"print({json.dumps([row(512, 0, 0, 900.0), row(0, 64, 4096, 40.0)])!r})")
+        rows = json.dumps([row(512, 0, 0, 900.0), row(0, 64, 4096, 40.0)])
+        # A word is two tokens; a prompt's size in bytes goes to the log.
+        qgen = self.program("qgen", f"""
+if sys.argv[1] == 'tokenize':
+    print(2 * sys.stdin.read().count(' the'))
+elif '-f' in sys.argv:
+    print(json.dumps([len(open(sys.argv[sys.argv.index('-f') + 1]).read())]), file=log)
+else:
+    print({rows!r})
+""")
         # Faster at the prompt without flash attention, faster at depth with it.
         llama = self.program("llama-bench", f"""
 on = sys.argv[sys.argv.index('-fa') + 1] == '1'
@@ -69,7 +78,7 @@ print(json.dumps(rows))
         result = self.run_compare("--rounds", "1", "--first-token")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"- llama\.cpp, flash attention on: [\d.]+ s, \d+ MB at most; [\d.]+ times qgen's")
-        self.assertIn("-f", self.calls("qgen")[-1])
+        self.assertEqual(self.calls("qgen")[-1], [256 * len(" the")])
 
     def test_stops_where_a_program_fails(self):
         self.program("broken", "sys.exit(3)")
