@@ -47,7 +47,7 @@ struct PairProduct {
 struct PairUnits {
   using Weight = Bf16;
   static constexpr int kPairUnits = 1;
-  static void load_pair(const std::byte* w, V (&pair)[1]) { pair[0] = load(w); }
+  static V load_unit(const std::byte* w, int) { return load(w); }
   static V load_input(const float* x, std::int64_t columns) { return PairProduct::load_input(x, columns); }
   static V multiply_add(V w, V x, V y) { return PairProduct::multiply_add(w, x, y); }
 };

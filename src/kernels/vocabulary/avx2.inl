@@ -4,7 +4,7 @@ using V = __m256;
 
 inline constexpr int kRegisters = 16;
 inline constexpr std::int64_t kLanes = 8;
-inline constexpr int kTileTokens = 6;
+inline constexpr int kTileTokens = 5;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
 

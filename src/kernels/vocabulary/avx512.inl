@@ -5,7 +5,7 @@ using V = __m512;
 inline constexpr int kRegisters = 32;
 inline constexpr std::int64_t kLanes = 16;
 inline constexpr int kTileTokens = 12;
-inline constexpr int kFewTile = 6;
+inline constexpr int kFewTile = 12;
 inline constexpr int kFewChains = 2;
 
 inline V zero() {
