@@ -1,7 +1,6 @@
 // As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 weights rounds X to bf16 and multiplies pairs of
 // columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5,
-// half of it on Intel's processors; rounding moves log-probabilities by some hundredths, so it is never
-// chosen by itself.
+// half of it on Intel's processors.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
@@ -80,7 +79,7 @@ const KernelTable& avx512bf16_table() noexcept {
 }  // namespace
 
 constinit const BuiltTable kAvx512Bf16{
-    "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; }, false,
+    "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; },
     avx512bf16_table};
 
 }  // namespace qgen::kernels

@@ -23,10 +23,6 @@ inline std::size_t rows_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
   return static_cast<std::size_t>(tokens * row_floats(cols)) * sizeof(float);
 }
 
-inline std::size_t no_scratch_bytes(std::int64_t) noexcept {
-  return 0;
-}
-
 inline void prepare_rows(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
                          std::int64_t cols, std::byte* input) noexcept {
   for (std::int64_t t = begin; t < end; ++t) {
