@@ -13,14 +13,11 @@ struct BuiltTable {
   std::string_view name;
   /// Whether a processor with these features can run it. Code of the table must not run before this said so.
   bool (*usable)(const CpuFeatures& features) noexcept;
-  /// Whether products keep their inputs as they are. A table that rounds them runs only where its name is
-  /// given.
-  bool exact;
   const KernelTable& (*table)() noexcept;
 };
 
 /// Defined by the ISA files, where the processor is of that kind.
-extern const BuiltTable kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Bf16;
+extern const BuiltTable kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Bf16, kAmx;
 
 /// The tables of this build, the plainest first.
 [[nodiscard]] std::span<const BuiltTable* const> built_tables() noexcept;

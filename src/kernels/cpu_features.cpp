@@ -5,6 +5,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 namespace qgen::kernels {
@@ -34,6 +38,23 @@ std::uint32_t read_xcr0() {
   return low;
 }
 
+/// Linux saves the tile registers only for a process that asked for it; its threads inherit that.
+bool may_use_tiles() {
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  static const bool may = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return may;
+#else
+  return false;
+#endif
+}
+
+/// "AuthenticAMD", four letters a register.
+bool made_by_amd() {
+  const Leaf zero = read_leaf(0, 0);
+  return zero.b == 0x68747541 && zero.d == 0x69746E65 && zero.c == 0x444D4163;
+}
+
 }  // namespace
 
 CpuFeatures detect_cpu_features() noexcept {
@@ -54,6 +75,10 @@ CpuFeatures detect_cpu_features() noexcept {
   features.avx512vl = zmm && bit(seven.b, 31);
   features.avx512_vnni = zmm && bit(seven.c, 11);
   features.avx512_bf16 = zmm && bit(seven_more.a, 5);
+  const bool tiles = (saved & 0x60000u) == 0x60000u && bit(seven.d, 24) && may_use_tiles();
+  features.amx_tile = tiles;
+  features.amx_bf16 = tiles && bit(seven.d, 22);
+  features.amd = made_by_amd();
   return features;
 }
 #else
@@ -63,7 +88,7 @@ CpuFeatures detect_cpu_features() noexcept {
 #endif
 
 std::vector<std::string_view> feature_names(const CpuFeatures& features) {
-  const std::array<std::pair<bool, std::string_view>, 11> all{{{features.popcnt, "popcnt"},
+  const std::array<std::pair<bool, std::string_view>, 13> all{{{features.popcnt, "popcnt"},
                                                                {features.f16c, "f16c"},
                                                                {features.fma, "fma"},
                                                                {features.avx2, "avx2"},
@@ -73,7 +98,9 @@ std::vector<std::string_view> feature_names(const CpuFeatures& features) {
                                                                {features.avx512dq, "avx512dq"},
                                                                {features.avx512vl, "avx512vl"},
                                                                {features.avx512_vnni, "avx512_vnni"},
-                                                               {features.avx512_bf16, "avx512_bf16"}}};
+                                                               {features.avx512_bf16, "avx512_bf16"},
+                                                               {features.amx_tile, "amx_tile"},
+                                                               {features.amx_bf16, "amx_bf16"}}};
   std::vector<std::string_view> names;
   for (const auto& [present, name] : all) {
     if (present) names.push_back(name);

@@ -11,7 +11,7 @@ namespace kernels {
 namespace {
 
 #if defined(__x86_64__)
-constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvxVnni, &kAvx512, &kAvx512Bf16};
+constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvxVnni, &kAvx512, &kAvx512Bf16, &kAmx};
 #else
 constexpr std::array kBuilt{&kScalar};
 #endif
@@ -35,11 +35,17 @@ std::span<const BuiltTable* const> built_tables() noexcept {
 }
 
 const BuiltTable& best_table(const CpuFeatures& features) noexcept {
-  const BuiltTable* best = kBuilt.front();
-  for (const BuiltTable* built : kBuilt) {
-    if (built->exact && built->usable(features)) best = built;
+#if defined(__x86_64__)
+  if (kAmx.usable(features)) return kAmx;
+  // VDPBF16PS does twice the work of float instructions on AMD's processors, half of it on Intel's.
+  if (features.amd && kAvx512Bf16.usable(features)) return kAvx512Bf16;
+  for (const BuiltTable* built : {&kAvx512, &kAvx2}) {
+    if (built->usable(features)) return *built;
   }
-  return *best;
+#else
+  static_cast<void>(features);
+#endif
+  return kScalar;
 }
 
 }  // namespace kernels

@@ -22,7 +22,7 @@ namespace qgen::kernels {
 constinit const BuiltTable kAvx2{
     avx2::kTable.name,
     // The compiler may use POPCNT wherever it may use AVX2.
-    [](const CpuFeatures& f) noexcept { return f.avx2 && f.fma && f.f16c && f.popcnt; }, true,
+    [](const CpuFeatures& f) noexcept { return f.avx2 && f.fma && f.f16c && f.popcnt; },
     []() noexcept -> const KernelTable& { return avx2::kTable; }};
 
 }  // namespace qgen::kernels

@@ -41,6 +41,6 @@ constinit const BuiltTable kAvx512{avx512::kTable.name,
                                      return kAvx2.usable(f) && f.avx512f && f.avx512bw && f.avx512dq &&
                                             f.avx512vl && f.avx512_vnni;
                                    },
-                                   true, []() noexcept -> const KernelTable& { return avx512::kTable; }};
+                                   []() noexcept -> const KernelTable& { return avx512::kTable; }};
 
 }  // namespace qgen::kernels

@@ -1,7 +1,6 @@
 // As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 weights rounds X to bf16 and multiplies pairs of
 // columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5,
-// half of it on Intel's processors; rounding moves log-probabilities by some hundredths, so it is never
-// chosen by itself.
+// half of it on Intel's processors.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
@@ -47,7 +46,7 @@ struct PairProduct {
 struct PairUnits {
   using Weight = Bf16;
   static constexpr int kPairUnits = 1;
-  static void load_pair(const std::byte* w, V (&pair)[1]) { pair[0] = load(w); }
+  static V load_unit(const std::byte* w, int) { return load(w); }
   static V load_input(const float* x, std::int64_t columns) { return PairProduct::load_input(x, columns); }
   static V multiply_add(V w, V x, V y) { return PairProduct::multiply_add(w, x, y); }
 };
@@ -80,7 +79,7 @@ const KernelTable& avx512bf16_table() noexcept {
 }  // namespace
 
 constinit const BuiltTable kAvx512Bf16{
-    "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; }, false,
+    "avx512bf16", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.avx512_bf16; },
     avx512bf16_table};
 
 }  // namespace qgen::kernels

@@ -14,6 +14,6 @@ constexpr KernelTable kTable = generic_table("scalar");
 namespace qgen::kernels {
 
 constinit const BuiltTable kScalar{scalar::kTable.name, [](const CpuFeatures&) noexcept { return true; },
-                                   true, []() noexcept -> const KernelTable& { return scalar::kTable; }};
+                                   []() noexcept -> const KernelTable& { return scalar::kTable; }};
 
 }  // namespace qgen::kernels

@@ -60,10 +60,39 @@ TEST(DispatchRule, TakesAvx2WhereAnyPartOfAvx512IsMissing) {
   EXPECT_EQ(best_table(ice_lake()).name, "avx512");
 }
 
-TEST(DispatchRule, NeverRoundsInputsByItself) {
+CpuFeatures cooper_lake() {
   CpuFeatures f = ice_lake();
   f.avx512_bf16 = true;
-  EXPECT_EQ(best_table(f).name, "avx512");
+  return f;
+}
+
+CpuFeatures sapphire_rapids() {
+  CpuFeatures f = cooper_lake();
+  f.amx_tile = f.amx_bf16 = true;
+  return f;
+}
+
+TEST(DispatchRule, TakesProductsOfBf16VectorsOnlyWhereTheyAreFast) {
+  EXPECT_EQ(best_table(cooper_lake()).name, "avx512");
+  CpuFeatures zen4 = cooper_lake();
+  zen4.amd = true;
+  EXPECT_EQ(best_table(zen4).name, "avx512bf16");
+  CpuFeatures zen3 = haswell();
+  zen3.amd = true;
+  EXPECT_EQ(best_table(zen3).name, "avx2");
+}
+
+TEST(DispatchRule, TakesTilesWhereverTheyAreComplete) {
+  EXPECT_EQ(best_table(sapphire_rapids()).name, "amx");
+  CpuFeatures amd = sapphire_rapids();
+  amd.amd = true;
+  EXPECT_EQ(best_table(amd).name, "amx");
+  for (bool CpuFeatures::*part :
+       {&CpuFeatures::amx_tile, &CpuFeatures::amx_bf16, &CpuFeatures::avx512_vnni}) {
+    CpuFeatures f = sapphire_rapids();
+    f.*part = false;
+    EXPECT_NE(best_table(f).name, "amx");
+  }
 }
 #endif
 

@@ -200,8 +200,7 @@ struct KernelTable {
 /// The table called `name`. Throws Error{usage} for an unknown name, Error{unsupported} for one that this
 /// processor lacks; both list what there is.
 [[nodiscard]] const KernelTable& kernels_named(std::string_view name);
-/// The table for this processor by a fixed rule on its features, never by timing: the last one that it can
-/// run and that does not round inputs.
+/// The table for this processor by a fixed rule on its maker and features, never by timing.
 [[nodiscard]] const KernelTable& best_kernels();
 /// Names of the processor features that the rule looks at and that are present.
 [[nodiscard]] std::vector<std::string_view> cpu_features();

@@ -12,9 +12,9 @@ inline void store_f32(void* to, V v) {
 /// Two neighbouring columns of kLanes rows in a panel (see panels.inl): one vector after the other.
 template <class T>
 struct ColumnPair {
-  static void load_pair(const std::byte* from, V (&pair)[2]) {
-    pair[0] = T::load(from);
-    pair[1] = T::load(from + kLanes * T::kBytes);
+  /// The even (0) or the odd (1) one.
+  static V load_of_pair(const std::byte* from, int which) {
+    return T::load(from + which * kLanes * T::kBytes);
   }
   static void store_pair(std::byte* to, V even, V odd) {
     T::store(to, even);
@@ -51,10 +51,8 @@ struct Bf16 {
     return i == 0 ? low_bf16(words) : high_bf16(words);
   }
   /// The two columns of each row lie side by side: the order of VDPBF16PS and of AMX tiles.
-  static void load_pair(const std::byte* from, V (&pair)[2]) {
-    const V words = load_f32(from);
-    pair[0] = low_bf16(words);
-    pair[1] = high_bf16(words);
+  static V load_of_pair(const std::byte* from, int which) {
+    return which == 0 ? low_bf16(load_f32(from)) : high_bf16(load_f32(from));
   }
   static void store_pair(std::byte* to, V even, V odd) { store_f32(to, pair_bf16(even, odd)); }
 };

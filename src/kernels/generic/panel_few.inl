@@ -7,9 +7,11 @@
 
 /// Columns that one tile of tokens after the other is multiplied by while they lie in the first cache level.
 inline constexpr std::int64_t kFewBlock = 512;
-/// How far ahead of the weights in use to prefetch, in bytes. The processor's own prefetching stops at page
-/// borders.
-inline constexpr std::int64_t kFewPrefetch = 4096;
+/// How far ahead of the weights in use to prefetch, in bytes: the more there is to do for each, the less the
+/// processor sees of those to come, and its own prefetching stops at page borders.
+inline std::int64_t few_prefetch(std::int64_t tokens) {
+  return 4096 + 2048 * std::min<std::int64_t>(tokens, 4);
+}
 
 /// Floats from token to token: a cache line more than the columns, so that tokens do not fall into the same
 /// sets of the cache.
@@ -19,10 +21,6 @@ inline std::int64_t row_floats(std::int64_t cols) {
 
 inline std::size_t rows_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
   return static_cast<std::size_t>(tokens * row_floats(cols)) * sizeof(float);
-}
-
-inline std::size_t no_scratch_bytes(std::int64_t) noexcept {
-  return 0;
 }
 
 inline void prepare_rows(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
@@ -62,14 +60,13 @@ void few_pass(const FewPass& a, Chains* chains) {
     }
     QGEN_UNROLL
     for (std::int64_t i = 0; i < kStep; i += 2) {
-      V pair[2];
-      W::load_pair(w + i * kColumnBytes, pair);
+      const V w0 = W::load_of_pair(w + i * kColumnBytes, 0), w1 = W::load_of_pair(w + i * kColumnBytes, 1);
       QGEN_UNROLL
       for (int t = 0; t < Tokens; ++t) {
         const float* x = a.x + t * a.x_stride + c + i;
         V* even = &sums[t][i % kFewChains];
-        even[0] = fma(pair[0], set(x[0]), even[0]);
-        even[1] = fma(pair[1], set(x[1]), even[1]);
+        even[0] = fma(w0, set(x[0]), even[0]);
+        even[1] = fma(w1, set(x[1]), even[1]);
       }
     }
   }
@@ -87,7 +84,7 @@ void few_columns(const MatmulArgs& a, const std::byte* panel, std::int64_t colum
   for (std::int64_t i = 0; i < tiles; ++i) {
     const std::int64_t t = a.tokens * i / tiles;
     // The first tile brings the weights for the others.
-    const FewPass pass{panel + column * kLanes * W::kBytes, i == 0 ? kFewPrefetch : 0,
+    const FewPass pass{panel + column * kLanes * W::kBytes, i == 0 ? few_prefetch(a.tokens) : 0,
                        reinterpret_cast<const float*>(a.input) + t * stride + column, stride, cols};
     with_constant<kFewTile>(a.tokens * (i + 1) / tiles - t,
                             [&](auto tokens) { few_pass<W, decltype(tokens)::value>(pass, chains + t); });

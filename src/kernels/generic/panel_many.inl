@@ -17,7 +17,8 @@ struct FloatUnits {
   using Weight = W;
   /// Units in a pair of columns.
   static constexpr int kPairUnits = 2;
-  static void load_pair(const std::byte* w, V (&pair)[2]) { W::load_pair(w, pair); }
+  /// Unit i of a pair.
+  static V load_unit(const std::byte* w, int i) { return W::load_of_pair(w, i); }
   /// Units from `columns` columns of X, of which there may be more than fill a vector.
   static V load_input(const float* x, std::int64_t columns) { return load_up_to(x, columns); }
   static V multiply_add(V w, V x, V y) { return fma(w, x, y); }
@@ -87,16 +88,14 @@ void many_pass(const ManyPass& a) {
       __builtin_prefetch(a.soon + pair * kPairBytes + line);
       __builtin_prefetch(a.soon + a.panel + pair * kPairBytes + line);
     }
-    V w0[P::kPairUnits], w1[P::kPairUnits];
-    P::load_pair(w, w0);
-    P::load_pair(w + a.panel, w1);
     QGEN_UNROLL
     for (int i = 0; i < P::kPairUnits; ++i) {
+      const V w0 = P::load_unit(w, i), w1 = P::load_unit(w + a.panel, i);
       QGEN_UNROLL
       for (int t = 0; t < Tokens; ++t) {
         const V value = set(x[i * kTileTokens + t]);
-        sums[t][0] = P::multiply_add(w0[i], value, sums[t][0]);
-        sums[t][1] = P::multiply_add(w1[i], value, sums[t][1]);
+        sums[t][0] = P::multiply_add(w0, value, sums[t][0]);
+        sums[t][1] = P::multiply_add(w1, value, sums[t][1]);
       }
     }
   }

@@ -16,6 +16,11 @@ std::size_t panel_bytes(std::int64_t cols) noexcept {
   return static_cast<std::size_t>(panel_columns(cols) * kLanes * W::kBytes);
 }
 
+/// Of kernels that need no scratch memory.
+inline std::size_t no_scratch_bytes(std::int64_t) noexcept {
+  return 0;
+}
+
 /// Columns of kLanes rows, of which `rows` and `cols` are there (cols may even be negative): zeros beyond.
 inline void load_block(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                        V (&block)[kLanes]) {

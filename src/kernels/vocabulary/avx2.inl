@@ -5,7 +5,7 @@ using I = __m256i;
 
 inline constexpr int kRegisters = 16;
 inline constexpr std::int64_t kLanes = 8;
-inline constexpr int kTileTokens = 6;
+inline constexpr int kTileTokens = 5;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
 inline constexpr int kByteTokens = 4;

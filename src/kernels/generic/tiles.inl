@@ -1,0 +1,151 @@
+// Y[t, r] = sum over c of W[r, c] * X[t, c] for many tokens by bf16 tiles (AMX).
+//
+// An A tile is 16 tokens by 32 columns of X, rounded to bf16; a B tile 16 rows of W by 32 columns, as they
+// lie in a panel of bf16 (see panels.inl); their product is added to a C tile of 16 tokens by 16 rows. Two A
+// and two B tiles for four C tiles: each loaded tile is used twice. X lies [16 tokens][32 columns], a whole
+// tile after the other.
+//
+// An output is one chain of sums of 32 products each. `Tiles` stands for the eight tile registers: those of
+// the processor, or in tests a model of them.
+
+/// Tokens or rows of a tile, its columns, its bytes.
+inline constexpr std::int64_t kTileRows = 16;
+inline constexpr std::int64_t kTileColumns = 32;
+inline constexpr std::int64_t kTileBytes = kTileRows * kTileColumns * Bf16::kBytes;
+/// Cache lines of two tiles.
+inline constexpr std::int64_t kPairLines = 2 * kTileBytes / 64;
+static_assert(kPanelColumns == kTileColumns);
+
+/// Bytes of the tiles of 16 tokens or 16 rows, one after the other.
+inline std::int64_t tile_row_bytes(std::int64_t cols) {
+  return panel_columns(cols) / kTileColumns * kTileBytes;
+}
+
+inline std::size_t tile_input_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
+  return static_cast<std::size_t>(round_up(tokens, 2 * kTileRows) / kTileRows * tile_row_bytes(cols));
+}
+
+inline void tile_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
+                         std::int64_t cols, std::byte* input) noexcept {
+  for (std::int64_t t = begin; t < round_up(end, 2 * kTileRows); ++t) {
+    std::byte* row =
+        input + t / kTileRows * tile_row_bytes(cols) + t % kTileRows * kTileColumns * Bf16::kBytes;
+    for (std::int64_t c = 0; c < panel_columns(cols); c += kLanes) {
+      const V values = t < end && c < cols ? load_up_to(x + t * x_stride + c, cols - c) : zero();
+      Bf16::store(row + c / kTileColumns * kTileBytes + c % kTileColumns * Bf16::kBytes, values);
+    }
+  }
+}
+
+/// 32 tokens of X by 32 rows of W. Of both the second sixteen may be missing.
+struct TileSquare {
+  const std::byte* a;
+  std::int64_t a_next;  ///< bytes from the tiles of the first sixteen tokens to those of the second
+  const std::byte* b;
+  std::int64_t b_next;  ///< the same for rows
+  std::int64_t tiles;   ///< of 32 columns
+  const std::byte* soon;
+  std::int64_t soon_lines;  ///< cache lines to prefetch there, and at every second tile from there on
+  float* y;
+  std::int64_t y_stride, tokens, rows;
+};
+
+/// Writes tile C, which holds tokens from `token` on and rows from `row` on, as far as they are there.
+template <int C, class Tiles>
+void store_tile(Tiles& registers, const TileSquare& a, std::int64_t token, std::int64_t row) {
+  const std::int64_t tokens = a.tokens - token, rows = std::min(kTileRows, a.rows - row);
+  float* y = a.y + token * a.y_stride + row;
+  if (tokens <= 0 || rows <= 0) return;
+  if (tokens >= kTileRows && rows == kTileRows) {
+    registers.template store<C>(y, a.y_stride * static_cast<std::int64_t>(sizeof(float)));
+    return;
+  }
+  alignas(64) float whole[kTileRows * kTileRows];
+  registers.template store<C>(whole, kTileRows * static_cast<std::int64_t>(sizeof(float)));
+  for (std::int64_t t = 0; t < std::min(kTileRows, tokens); ++t) {
+    std::copy_n(whole + t * kTileRows, rows, y + t * a.y_stride);
+  }
+}
+
+/// C tiles 0..3 = A tiles 4, 5 times B tiles 6, 7.
+template <class Tiles>
+void tile_square(Tiles& registers, const TileSquare& a) {
+  constexpr std::int64_t kStride = kTileColumns * Bf16::kBytes;
+  registers.template zero<0>();
+  registers.template zero<1>();
+  registers.template zero<2>();
+  registers.template zero<3>();
+  for (std::int64_t i = 0; i < a.tiles; ++i) {
+    registers.template load<6>(a.b + i * kTileBytes, kStride);
+    registers.template load<4>(a.a + i * kTileBytes, kStride);
+    registers.template multiply_add<0, 4, 6>();
+    registers.template load<7>(a.b + a.b_next + i * kTileBytes, kStride);
+    registers.template multiply_add<1, 4, 7>();
+    registers.template load<5>(a.a + a.a_next + i * kTileBytes, kStride);
+    registers.template multiply_add<2, 5, 6>();
+    registers.template multiply_add<3, 5, 7>();
+    for (std::int64_t line = 0; line < a.soon_lines; ++line) {
+      __builtin_prefetch(a.soon + 2 * i * kTileBytes + line * 64, 0, 2);
+    }
+  }
+  store_tile<0>(registers, a, 0, 0);
+  store_tile<1>(registers, a, 0, kTileRows);
+  store_tile<2>(registers, a, kTileRows, 0);
+  store_tile<3>(registers, a, kTileRows, kTileRows);
+}
+
+/// Two panels in the order of B tiles, or one.
+struct TilePanels {
+  const std::byte* first;
+  std::int64_t next;      ///< bytes to the second panel; 0 where there is only one
+  const std::byte* soon;  ///< the two panels that will be wanted next, one after the other
+};
+
+/// Multiplies two panels, which hold the rows of W from `row` on, by all tokens. Meanwhile the next two are
+/// brought near, a share of every pair of tiles with each 32 tokens.
+template <class Tiles>
+void tile_panels(Tiles& registers, const MatmulArgs& a, const TilePanels& panels, std::int64_t row) {
+  constexpr std::int64_t kTokens = 2 * kTileRows;
+  const std::int64_t bytes = tile_row_bytes(a.cols);
+  const std::int64_t squares = (a.tokens + kTokens - 1) / kTokens;
+  for (std::int64_t i = 0; i < squares; ++i) {
+    const std::int64_t t = i * kTokens;
+    const std::int64_t line = kPairLines * i / squares;
+    tile_square(registers,
+                {a.input + t / kTileRows * bytes, bytes, panels.first, panels.next, bytes / kTileBytes,
+                 panels.soon + line * 64, kPairLines * (i + 1) / squares - line, a.y + t * a.y_stride + row,
+                 a.y_stride, a.tokens - t, a.rows - row});
+  }
+}
+
+template <class Tiles>
+void tile_multiply(Tiles& registers, const MatmulArgs& a) {
+  const std::int64_t bytes = tile_row_bytes(a.cols);
+  registers.configure(full_tiles());
+  for (std::int64_t row = 0; row < a.rows; row += 2 * kTileRows) {
+    const std::byte* w = a.w + row / kTileRows * bytes;
+    tile_panels(registers, a, {w, a.rows - row > kTileRows ? bytes : 0, w + 2 * bytes}, row);
+  }
+  registers.release();
+}
+
+/// As many products of tiles as `rounds` says, by four independent sums; returns how many operations those
+/// were.
+template <class Tiles>
+double tile_probe(Tiles& registers, std::int64_t rounds) {
+  registers.configure(full_tiles());
+  registers.template zero<0>();
+  registers.template zero<1>();
+  registers.template zero<2>();
+  registers.template zero<3>();
+  registers.template zero<4>();
+  registers.template zero<6>();
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    registers.template multiply_add<0, 4, 6>();
+    registers.template multiply_add<1, 4, 6>();
+    registers.template multiply_add<2, 4, 6>();
+    registers.template multiply_add<3, 4, 6>();
+  }
+  registers.release();
+  return static_cast<double>(rounds) * 4 * 2 * kTileRows * kTileRows * kTileColumns;
+}

@@ -1,0 +1,81 @@
+// As isa_avx512.cpp, and AMX with bf16 tiles: `bulk` for bf16 weights rounds X to bf16 and multiplies tiles
+// by TDPBF16PS, which takes subnormals for zeros. Sapphire Rapids (2023) on.
+#include "kernels/intrinsics.h"
+
+#include "kernels/generic/includes.h"
+#include "kernels/tile_config.h"
+
+#define QGEN_REGION_TARGET "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-bf16"
+#include "kernels/region_begin.h"
+namespace qgen::kernels::amx {
+namespace {
+#include "kernels/vocabulary/avx512.inl"
+//
+// clang-format off
+#include "kernels/generic/elements.inl"
+#include "kernels/generic/panels.inl"
+#include "kernels/generic/tiles.inl"
+// clang-format on
+static_assert(kLanes == kTileRows);
+
+/// The tile registers. Assembly rather than intrinsics: those of g++ 12 take tile numbers only as literals,
+/// hide from the compiler that a tile reads or writes memory, and know of 8 of the 64 bytes of a TileConfig.
+struct TileRegisters {
+  void configure(const TileConfig& config) { __asm__ volatile("ldtilecfg %0" : : "m"(config)); }
+  void release() { __asm__ volatile("tilerelease"); }
+  template <int T>
+  void zero() {
+    __asm__ volatile("tilezero %%tmm%c0" : : "i"(T));
+  }
+  template <int T>
+  void load(const void* from, std::int64_t stride) {
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(T) : "memory");
+  }
+  template <int T>
+  void store(void* to, std::int64_t stride) {
+    __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(T) : "memory");
+  }
+  /// C += A B.
+  template <int C, int A, int B>
+  void multiply_add() {
+    __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
+  }
+};
+
+void multiply(const MatmulArgs& args) noexcept {
+  TileRegisters registers;
+  tile_multiply(registers, args);
+}
+
+double probe_bf16(std::int64_t rounds) noexcept {
+  TileRegisters registers;
+  return tile_probe(registers, rounds);
+}
+
+constexpr MatmulKernel kBulkBf16{2 * kTileRows,    2 * kTileRows, tile_input_bytes,
+                                 no_scratch_bytes, tile_prepare,  multiply};
+}  // namespace
+}  // namespace qgen::kernels::amx
+#include "kernels/region_end.h"
+
+namespace qgen::kernels {
+namespace {
+
+const KernelTable& amx_table() noexcept {
+  static const KernelTable table = [] {
+    KernelTable changed = kAvx512.table();
+    changed.name = kAmx.name;
+    changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = amx::kBulkBf16;
+    changed.probe.bf16 = amx::probe_bf16;
+    return changed;
+  }();
+  return table;
+}
+
+}  // namespace
+
+constinit const BuiltTable kAmx{
+    "amx", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.amx_tile && f.amx_bf16; },
+    amx_table};
+
+}  // namespace qgen::kernels
