@@ -39,7 +39,7 @@ const BuiltTable& best_table(const CpuFeatures& features) noexcept {
   if (kAmx.usable(features)) return kAmx;
   // VDPBF16PS does twice the work of float instructions on AMD's processors, half of it on Intel's.
   if (features.amd && kAvx512Bf16.usable(features)) return kAvx512Bf16;
-  for (const BuiltTable* built : {&kAvx512, &kAvx2}) {
+  for (const BuiltTable* built : {&kAvx512, &kAvxVnni, &kAvx2}) {
     if (built->usable(features)) return *built;
   }
 #else

@@ -1,5 +1,5 @@
-// As isa_avx512.cpp, and AMX with bf16 tiles: `bulk` for bf16 weights rounds X to bf16 and multiplies tiles
-// by TDPBF16PS, which takes subnormals for zeros. Sapphire Rapids (2023) on.
+// As isa_avx512.cpp, and AMX with bf16 tiles: `bulk` for bf16, q8 and q4 rounds X to bf16 and multiplies
+// tiles by TDPBF16PS, which takes subnormals for zeros. Sapphire Rapids (2023) on.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
@@ -14,7 +14,10 @@ namespace {
 // clang-format off
 #include "kernels/generic/elements.inl"
 #include "kernels/generic/panels.inl"
+#include "kernels/generic/panel_integer.inl"
+#include "kernels/generic/panel_integer_unpack.inl"
 #include "kernels/generic/tiles.inl"
+#include "kernels/generic/tile_integers.inl"
 // clang-format on
 static_assert(kLanes == kTileRows);
 
@@ -47,6 +50,12 @@ void multiply(const MatmulArgs& args) noexcept {
   tile_multiply(registers, args);
 }
 
+template <class W>
+void multiply_integers(const MatmulArgs& args) noexcept {
+  TileRegisters registers;
+  tile_multiply_integers<W>(registers, args);
+}
+
 double probe_bf16(std::int64_t rounds) noexcept {
   TileRegisters registers;
   return tile_probe(registers, rounds);
@@ -54,6 +63,9 @@ double probe_bf16(std::int64_t rounds) noexcept {
 
 constexpr MatmulKernel kBulkBf16{2 * kTileRows,    2 * kTileRows, tile_input_bytes,
                                  no_scratch_bytes, tile_prepare,  multiply};
+template <class W>
+constexpr MatmulKernel kBulkIntegers{2 * kTileRows,        2 * kTileRows, tile_input_bytes,
+                                     tile_integer_scratch, tile_prepare,  multiply_integers<W>};
 }  // namespace
 }  // namespace qgen::kernels::amx
 #include "kernels/region_end.h"
@@ -66,6 +78,8 @@ const KernelTable& amx_table() noexcept {
     KernelTable changed = kAvx512.table();
     changed.name = kAmx.name;
     changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = amx::kBulkBf16;
+    changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = amx::kBulkIntegers<amx::Q8>;
+    changed.packed[static_cast<std::size_t>(PackedType::q4)].bulk = amx::kBulkIntegers<amx::Q4>;
     changed.probe.bf16 = amx::probe_bf16;
     return changed;
   }();

@@ -1,4 +1,4 @@
-// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 weights rounds X to bf16 and multiplies pairs of
+// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16, q8 and q4 rounds X to bf16 and multiplies pairs of
 // columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5,
 // half of it on Intel's processors.
 #include "kernels/intrinsics.h"
@@ -17,6 +17,9 @@ namespace {
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_few.inl"
 #include "kernels/generic/panel_many.inl"
+#include "kernels/generic/panel_integer.inl"
+#include "kernels/generic/panel_integer_unpack.inl"
+#include "kernels/generic/panel_integer_bulk.inl"
 #include "kernels/generic/probe.inl"
 // clang-format on
 
@@ -57,6 +60,8 @@ double probe_bf16(std::int64_t rounds) noexcept {
 
 constexpr MatmulKernel kBulkBf16 = many_kernel<PairProduct>();
 constexpr MatmulKernel kPackedBulkBf16 = many_panel_kernel<PairUnits>();
+constexpr MatmulKernel kBulkQ8 = integer_bulk_kernel<PairUnits, Q8>();
+constexpr MatmulKernel kBulkQ4 = integer_bulk_kernel<PairUnits, Q4>();
 }  // namespace
 }  // namespace qgen::kernels::avx512bf16
 #include "kernels/region_end.h"
@@ -70,6 +75,8 @@ const KernelTable& avx512bf16_table() noexcept {
     changed.name = kAvx512Bf16.name;
     changed.weights[static_cast<std::size_t>(DType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = avx512bf16::kPackedBulkBf16;
+    changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = avx512bf16::kBulkQ8;
+    changed.packed[static_cast<std::size_t>(PackedType::q4)].bulk = avx512bf16::kBulkQ4;
     changed.probe.bf16 = avx512bf16::probe_bf16;
     return changed;
   }();

@@ -38,7 +38,7 @@ constexpr KernelTable kTable = avxvnni_table();
 namespace qgen::kernels {
 
 constinit const BuiltTable kAvxVnni{
-    avxvnni::kTable.name, [](const CpuFeatures& f) noexcept { return kAvx2.usable(f) && f.avx_vnni; }, true,
+    avxvnni::kTable.name, [](const CpuFeatures& f) noexcept { return kAvx2.usable(f) && f.avx_vnni; },
     []() noexcept -> const KernelTable& { return avxvnni::kTable; }};
 
 }  // namespace qgen::kernels

@@ -89,7 +89,7 @@ TEST_P(PackIntegersTest, RoundsToNearestByTheLargestOf127) {
       for (std::int64_t c = 0; c < cols; ++c) {
         const double scale = f16(largest_of(group(w, r, c / kGroup)) / 127.0f);
         const double expected = scale * nearest(w.row(r)[c], scale, -127, 127);
-        ASSERT_EQ(rounded.row(r)[c], static_cast<float>(127 * expected))
+        ASSERT_FLOAT_EQ(rounded.row(r)[c], static_cast<float>(127 * expected))
             << "row " << r << ", column " << c << " of " << cols;
       }
     }
@@ -105,7 +105,7 @@ TEST_P(PackIntegersTest, RoundsTiesToEven) {
   for (int c = 1; c < kGroup; ++c) {
     const float expected[] = {-16, -14, -14, -12, -12, -10, -10, -8, -8, -6, -6, -4, -4, -2, -2, 0,
                               0,   2,   2,   4,   4,   6,   6,   8,  8,  10, 10, 12, 12, 14, 14, 16};
-    EXPECT_EQ(rounded.row(0)[c], 127 * expected[c]) << w.row(0)[c];
+    EXPECT_FLOAT_EQ(rounded.row(0)[c], 127 * expected[c]) << w.row(0)[c];
   }
 }
 
@@ -122,7 +122,7 @@ TEST_P(PackIntegersTest, KeepsIntegersThatTheTypeHolds) {
     }
     const Matrix rounded = rounded_times_127(Panels(kernels(type), w));
     for (std::int64_t r = 0; r < w.rows; ++r) {
-      for (std::int64_t c = 0; c < w.cols; ++c) ASSERT_EQ(rounded.row(r)[c], 127 * w.row(r)[c]);
+      for (std::int64_t c = 0; c < w.cols; ++c) ASSERT_FLOAT_EQ(rounded.row(r)[c], 127 * w.row(r)[c]);
     }
   }
 }

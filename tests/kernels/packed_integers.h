@@ -87,15 +87,17 @@ inline std::vector<float> multiply(const MatmulKernel& kernel, const Panels& w, 
   return multiply(kernel, w, {0, w.rows}, x, 0, x.rows);
 }
 
-/// 127 times the weights as they were rounded, by multiplication with inputs that are 127 in one column,
-/// whose scale is 1.
+/// 127 times the weights as they were rounded (within some units of a float), by multiplication with inputs
+/// that are 32639 in one column, whose scale is 1.
 inline Matrix rounded_times_127(const Panels& w) {
   Matrix rounded(w.rows, w.cols), x(1, w.cols);
   for (std::int64_t c = 0; c < w.cols; ++c) {
     x.fill([] { return 0.0f; });
-    x.row(0)[c] = 127.0f;
+    x.row(0)[c] = 32639.0f;
     const auto y = multiply(w.kernels().few, w, x);
-    for (std::int64_t r = 0; r < w.rows; ++r) rounded.row(r)[c] = y[static_cast<std::size_t>(r)];
+    for (std::int64_t r = 0; r < w.rows; ++r) {
+      rounded.row(r)[c] = static_cast<float>(static_cast<double>(y[static_cast<std::size_t>(r)]) / 257);
+    }
   }
   return rounded;
 }

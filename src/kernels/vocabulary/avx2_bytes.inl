@@ -1,24 +1,22 @@
 // Products of bytes (see portable.inl) by AVX2 alone: unsigned by signed ones, pairs added up in 16 bits.
 
-inline constexpr int kByteBias = 0;
+inline I add_pairs(I sum, I pairs) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
 
-inline I dot_bytes(I start, const I (&w)[8], const std::byte* x) {
-  QGEN_UNROLL
-  for (int i = 0; i < 8; ++i) {
+struct ByteProducts {
+  static constexpr int kBias = 0;
+  static I begin(std::int32_t) { return _mm256_setzero_si256(); }
+  static I add(I sum, I w, I x) {
     // With the sign moved from x to w, neither the unsigned operand nor a pair's sum is too large.
-    const I four = four_bytes(x, i);
-    const I pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(four), _mm256_sign_epi8(w[i], four));
-    start = _mm256_add_epi32(start, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return add_pairs(sum, _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(w, x)));
   }
-  return start;
-}
+  static I end(I sum, std::int32_t) { return sum; }
+};
 
-inline I dot_nibbles(I start, const I (&w)[8], const std::byte* x) {
-  // Sixteen products of 15 * 127 still fit into 16 bits.
-  I pairs = _mm256_setzero_si256();
-  QGEN_UNROLL
-  for (int i = 0; i < 8; ++i) {
-    pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(w[i], four_bytes(x, i)));
-  }
-  return _mm256_add_epi32(start, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-}
+/// Sums in 16 bits, where sixteen products of 15 * 128 still fit.
+struct NibbleProducts {
+  static I begin(std::int32_t) { return _mm256_setzero_si256(); }
+  static I add(I sum, I w, I x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
+  static I end(I sum, std::int32_t start) { return add_pairs(set_int(start), sum); }
+};

@@ -8,8 +8,9 @@ inline constexpr std::int64_t kLanes = 16;
 inline constexpr int kTileTokens = 12;
 inline constexpr int kFewTile = 12;
 inline constexpr int kFewChains = 2;
-inline constexpr int kByteTokens = 16;
-inline constexpr int kByteBias = 128;
+inline constexpr int kBytePanels = 2;
+inline constexpr int kByteTokens = 5;
+inline constexpr int kByteFewTokens = 8;
 
 inline V zero() {
   return _mm512_setzero_ps();
@@ -191,6 +192,11 @@ I shift_left(I v) {
   return _mm512_slli_epi32(v, n);
 }
 
+template <int n>
+I unsigned_byte(I v) {
+  return _mm512_and_si512(_mm512_srli_epi32(v, 8 * n), _mm512_set1_epi32(0xFF));
+}
+
 inline I low_nibbles(I v) {
   return _mm512_and_si512(v, _mm512_set1_epi8(15));
 }
@@ -207,16 +213,11 @@ inline void store_bytes(void* to, V v) {
   _mm_storeu_si128(static_cast<__m128i*>(to), _mm512_cvtepi32_epi8(to_int(v)));
 }
 
-inline I dot_bytes(I start, const I (&w)[8], const std::byte* x) {
-  QGEN_UNROLL
-  for (int i = 0; i < 8; ++i) {
-    std::int32_t four;
-    std::memcpy(&four, x + 4 * i, sizeof four);
-    start = _mm512_dpbusd_epi32(start, w[i], _mm512_set1_epi32(four));
-  }
-  return start;
-}
+struct ByteProducts {
+  static constexpr int kBias = 128;
+  static I begin(std::int32_t start) { return set_int(start); }
+  static I add(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
+  static I end(I sum, std::int32_t) { return sum; }
+};
 
-inline I dot_nibbles(I start, const I (&w)[8], const std::byte* x) {
-  return dot_bytes(start, w, x);
-}
+using NibbleProducts = ByteProducts;

@@ -1,13 +1,10 @@
-// Products of bytes (see portable.inl) by AVX-VNNI: VPDPBUSD multiplies unsigned by signed ones.
+// Products of bytes (see portable.inl) by AVX-VNNI.
 
-inline constexpr int kByteBias = 128;
+struct ByteProducts {
+  static constexpr int kBias = 128;
+  static I begin(std::int32_t start) { return set_int(start); }
+  static I add(I sum, I w, I x) { return _mm256_dpbusd_avx_epi32(sum, w, x); }
+  static I end(I sum, std::int32_t) { return sum; }
+};
 
-inline I dot_bytes(I start, const I (&w)[8], const std::byte* x) {
-  QGEN_UNROLL
-  for (int i = 0; i < 8; ++i) start = _mm256_dpbusd_avx_epi32(start, w[i], four_bytes(x, i));
-  return start;
-}
-
-inline I dot_nibbles(I start, const I (&w)[8], const std::byte* x) {
-  return dot_bytes(start, w, x);
-}
+using NibbleProducts = ByteProducts;

@@ -5,7 +5,6 @@
 //   kRegisters, kLanes   vector registers of the processor, floats in a vector
 //   kTileTokens          tokens of a register tile of `many`; at most kLanes
 //   kFewTile, kFewChains tokens of a register tile of `few`, independent sums for each
-//   kByteTokens          tokens of a register tile of products of integers
 //   V                    vector of floats with the operators + - * /
 //   zero, set, load, store          as they say; memory needs no alignment
 //   load_f16, load_bf16             kLanes 16-bit values, widened exactly
@@ -24,19 +23,21 @@
 //
 // and for products of integers, where each lane has 32 bits or four bytes:
 //
+//   kBytePanels, kByteTokens        vectors and tokens of a register tile of products of bytes
+//   kByteFewTokens       tokens of one with a single vector
 //   I                    vector of integers with the operators | and ^
-//   kByteBias            what is added to signed bytes before dot_bytes() takes them for weights: 128 where
-//   the
-//                        processor multiplies unsigned by signed bytes, else 0
 //   load_int, store_int, set_int    as load, store and set
 //   to_int, to_float     of integers below 2^24, exactly
 //   shift_left<n>(v)     of every lane
+//   unsigned_byte<n>(v)  byte n of every lane, 0..255
 //   low_nibbles, high_nibbles       that half of every byte, 0..15
 //   load_bytes           kLanes signed bytes as floats
-//   store_bytes(to, v)   integers in -127..127 as kLanes signed bytes
-//   dot_bytes(start, w, x)          start plus, in every lane, 32 products: bytes of the eight vectors w, of
-//                                   -127..127 plus kByteBias, by those at x, of -127..127
-//   dot_nibbles(start, w, x)        the same for w of 0..15
+//   store_bytes(to, v)   integers in -128..127 as kLanes signed bytes
+//   ByteProducts         a sum for every lane: begin(start), then up to eight times add(sum, w, x), four
+//                        products of bytes in w, -127..127 plus kBias, by signed ones in x, -128..127, then
+//                        end(sum, start), which includes start, 0 where kBias is 0. kBias is 128 where the
+//                        processor multiplies unsigned by signed bytes, else 0.
+//   NibbleProducts       the same for w of 0..15; start may be anything
 
 using V = float __attribute__((vector_size(16)));
 using I = std::int32_t __attribute__((vector_size(16)));
@@ -49,8 +50,9 @@ inline constexpr std::int64_t kLanes = 4;
 inline constexpr int kTileTokens = 4;
 inline constexpr int kFewTile = 3;
 inline constexpr int kFewChains = 4;
-inline constexpr int kByteBias = 0;
+inline constexpr int kBytePanels = 1;
 inline constexpr int kByteTokens = 4;
+inline constexpr int kByteFewTokens = 4;
 
 inline V zero() {
   return V{};
@@ -217,6 +219,11 @@ I shift_left(I v) {
   return v << n;
 }
 
+template <int n>
+I unsigned_byte(I v) {
+  return (v >> (8 * n)) & 0xFF;
+}
+
 inline I low_nibbles(I v) {
   return v & 0x0F0F0F0F;
 }
@@ -237,18 +244,16 @@ inline void store_bytes(void* to, V v) {
   std::memcpy(to, bytes, sizeof bytes);
 }
 
-inline I dot_bytes(I start, const I (&w)[8], const std::byte* x) {
-  for (int i = 0; i < 8; ++i) {
-    std::int32_t four;
-    std::memcpy(&four, x + 4 * i, sizeof four);
-    const I16 a = reinterpret_cast<I16>(w[i]), b = reinterpret_cast<I16>(set_int(four));
+struct ByteProducts {
+  static constexpr int kBias = 0;
+  static I begin(std::int32_t start) { return set_int(start); }
+  static I add(I sum, I w, I x) {
+    const I16 a = reinterpret_cast<I16>(w), b = reinterpret_cast<I16>(x);
     // Two products of bytes fit into 16 bits.
     const I pairs = reinterpret_cast<I>(((a << 8) >> 8) * ((b << 8) >> 8) + (a >> 8) * (b >> 8));
-    start += ((pairs << 16) >> 16) + (pairs >> 16);
+    return sum + ((pairs << 16) >> 16) + (pairs >> 16);
   }
-  return start;
-}
+  static I end(I sum, std::int32_t) { return sum; }
+};
 
-inline I dot_nibbles(I start, const I (&w)[8], const std::byte* x) {
-  return dot_bytes(start, w, x);
-}
+using NibbleProducts = ByteProducts;

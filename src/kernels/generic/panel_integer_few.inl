@@ -1,0 +1,76 @@
+// Y[t, r] = sum over c of W[r, c] * X[t, c] for W in panels of integers (see panel_integer.inl) and a few
+// tokens: panels stream through the registers once.
+//
+// For an output, here and for many tokens, the products of a group and of one half of its X are added as
+// integers, starting from what makes up for a bias of the weights, and multiplied by both scales; halves and
+// groups are added up in order in one chain of multiply-adds. So an output does not depend on what it is
+// computed together with.
+
+/// How far ahead of the weights in use to prefetch, in bytes.
+inline constexpr std::int64_t kPanelAhead = 8192;
+
+/// Adds the products of one group of a block. Its weights stay in registers, so that all of them are asked
+/// for at once and early.
+template <class W, int group, int Tokens>
+void few_add_group(const std::byte* block, const InputGroup* x, Row<Tokens>& sums) {
+  using Products = typename W::Products;
+  Quads w;
+  QGEN_UNROLL
+  for (int i = 0; i < kGroupVectors; ++i) w[i] = W::weights(block, group, i);
+  const V scale = W::scale(block, group);
+  QGEN_UNROLL
+  for (int t = 0; t < Tokens; ++t) {
+    QGEN_UNROLL
+    for (int half = 0; half < kInputHalves; ++half) {
+      const InputHalf& in = x[t].halves[half];
+      I products = Products::begin(in.start);
+      QGEN_UNROLL
+      for (int i = 0; i < kGroupVectors; ++i)
+        products = Products::add(products, w[i], four_bytes(in.x + 4 * i));
+      sums[t] = fma(to_float(Products::end(products, in.start)), scale * set(in.scale), sums[t]);
+    }
+  }
+}
+
+/// A panel times a tile of X, for `rows` rows of Y.
+template <class W, int Tokens>
+void few_panel(const std::byte* panel, const InputGroup* x, std::int64_t blocks, float* y,
+               std::int64_t y_stride, std::int64_t rows) {
+  Row<Tokens> sums = {};
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    QGEN_UNROLL
+    for (std::int64_t line = 0; line < W::kBytes; line += 64) __builtin_prefetch(panel + kPanelAhead + line);
+    few_add_group<W, 0, Tokens>(panel, x, sums);
+    few_add_group<W, 1, Tokens>(panel, x + kByteFewTokens, sums);
+    panel += W::kBytes;
+    x += kBlockGroups * kByteFewTokens;
+  }
+  QGEN_UNROLL
+  for (int t = 0; t < Tokens; ++t) store_up_to(y + t * y_stride, sums[t], rows);
+}
+
+template <class W>
+void integer_few_multiply(const MatmulArgs& a) noexcept {
+  const std::int64_t groups = input_groups(a.cols);
+  const std::byte* panel = a.w;
+  for (std::int64_t row = 0; row < a.rows; row += kLanes) {
+    for (std::int64_t t = 0; t < a.tokens; t += kByteFewTokens) {
+      const InputGroup* x = reinterpret_cast<const InputGroup*>(a.input) + t * groups;
+      with_constant<kByteFewTokens>(std::min<std::int64_t>(kByteFewTokens, a.tokens - t), [&](auto tokens) {
+        few_panel<W, decltype(tokens)::value>(panel, x, groups / kBlockGroups, a.y + t * a.y_stride + row,
+                                              a.y_stride, a.rows - row);
+      });
+    }
+    panel += integer_panel_bytes<W>(a.cols);
+  }
+}
+
+template <class W>
+constexpr MatmulKernel integer_few_kernel() {
+  return {kLanes,
+          kByteFewTokens,
+          integer_input_bytes<kByteFewTokens>,
+          no_scratch_bytes,
+          integer_prepare<W, kByteFewTokens>,
+          integer_few_multiply<W>};
+}
