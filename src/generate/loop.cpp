@@ -1,12 +1,13 @@
 #include "generate/loop.h"
 
-#include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "generate/logprobs.h"
 #include "generate/reply_text.h"
+#include "generate/stepper.h"
 #include "qgen/base/stopwatch.h"
 
 namespace qgen {
@@ -22,6 +23,7 @@ class Loop {
         options_(options),
         hooks_(hooks),
         want_(sampler.is_plain_greedy() && options.logprobs < 0 ? Want::best : Want::last),
+        stepper_(source, want_, options),
         text_(source, options.stop) {}
 
   GenerateResult run() {
@@ -33,7 +35,9 @@ class Loop {
       end = id < 0 ? StopReason::error : accept(id);
       if (!end) end = step(id);
     }
+    stepper_.settle();
     result_.stop = *end;
+    result_.lookup = stepper_.counts();
     show(-1, text_.flush());
     return std::move(result_);
   }
@@ -47,7 +51,7 @@ class Loop {
       result_.timings.prefill_tokens = done;
       return !cancelled();
     };
-    logits_ = source_.feed(prompt_, want_, progress);
+    logits_ = stepper_.prefill(prompt_, progress);
     result_.timings.prefill_s = watch_.seconds();
     if (cancelled()) return StopReason::interrupted;
     result_.timings.prefill_tokens = total;
@@ -59,7 +63,7 @@ class Loop {
     SampleResult choice =
         want_ == Want::best ? best_choice() : sampler_.choose(logits_.values, {prompt_, result_.tokens});
     if (choice.id < 0) {
-      result_.problem = choice.problem + " at position " + std::to_string(source_.position() - 1);
+      result_.problem = choice.problem + " at position " + std::to_string(stepper_.position() - 1);
       return -1;
     }
     take_time();
@@ -113,10 +117,10 @@ class Loop {
   /// Runs the model on the token that was accepted.
   std::optional<StopReason> step(TokenId id) {
     if (cancelled()) return StopReason::interrupted;
-    if (source_.position() >= source_.context()) {
-      source_.slide(std::min(options_.keep, source_.position() - 1));
-    }
-    logits_ = source_.feed(std::span(&id, 1), want_, {});
+    const bool unlimited = options_.max_tokens < 0;
+    const std::int64_t room = unlimited ? std::numeric_limits<std::int64_t>::max()
+                                        : options_.max_tokens - std::ssize(result_.tokens);
+    logits_ = stepper_.next(id, room);
     return std::nullopt;
   }
 
@@ -130,6 +134,7 @@ class Loop {
   const GenerateOptions& options_;
   const GenerateHooks& hooks_;
   Want want_;
+  Stepper stepper_;
   ReplyText text_;
   Logits logits_;
   GenerateResult result_;

@@ -21,6 +21,9 @@ enum class StopReason : std::uint8_t { end, stop, length, context, thinking, int
 /// What to do when the context fills during generation.
 enum class ContextFull : std::uint8_t { stop, slide };
 
+/// Most tokens that are guessed in one step: a step computes up to 16 exactly as one by one.
+inline constexpr std::int64_t kMostLookup = 15;
+
 struct GenerateOptions {
   std::int64_t max_tokens = -1;  ///< -1: until the model ends or the context is full
   /// Strings that end the text (empty ones are ignored). They are matched on the bytes of the text, across
@@ -31,6 +34,10 @@ struct GenerateOptions {
   ContextFull context_full = ContextFull::stop;
   std::int64_t keep = 0;  ///< tokens at the start that sliding never drops
   int logprobs = -1;      ///< -1: none; else how many alternatives for each token
+  /// How many tokens at most (0..kMostLookup) are guessed from earlier parts of prompt and reply and computed
+  /// along with a known one. The result is the same for any number, only sooner where the text repeats
+  /// itself; where guesses fail, few are made. Of no use to a session that recomputes.
+  std::int64_t lookup = 0;
 };
 
 /// A token and its natural-log probability: softmax over all rows of the raw logits, before any sampling
@@ -67,6 +74,11 @@ struct Timings {
   std::int64_t decode_steps = 0;  ///< choices that decode_s covers: all but the first
 };
 
+/// Guesses made, and those that came true: each saved a step.
+struct LookupCounts {
+  std::int64_t proposed = 0, accepted = 0;
+};
+
 struct GenerateResult {
   StopReason stop = StopReason::end;
   std::vector<TokenId> tokens;  ///< the reply without the end token, with those that make up the stop string
@@ -74,6 +86,7 @@ struct GenerateResult {
   std::vector<TokenLogprobs> logprobs;  ///< with logprobs >= 0: one for each of `tokens`
   std::string problem;                  ///< for StopReason::error: one clause that names the position
   Timings timings;
+  LookupCounts lookup;
 };
 
 /// Called during prefill with tokens done and their number.
