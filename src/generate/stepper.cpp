@@ -68,22 +68,24 @@ void Stepper::guess(std::int64_t room) {
   run_.insert(run_.end(), guess_.begin(), end);
 }
 
-/// False, with the guesses forgotten, where the memory suffices for a token alone at best.
+/// False where memory suffices for a token alone at best; then nothing is guessed any more.
 bool Stepper::run_ahead() {
   try {
     logits_ = source_.feed(run_, Want::all, {}).values;
   } catch (const std::bad_alloc&) {
-    most_guesses_ = 0;
+    return give_up();
   } catch (const Error&) {
-    most_guesses_ = 0;
-  }
-  if (most_guesses_ == 0) {
-    run_.resize(1);
-    return false;
+    return give_up();
   }
   budget_.spend(run_.size() - 1);
   counts_.proposed += std::ssize(run_) - 1;
   return true;
+}
+
+bool Stepper::give_up() {
+  most_guesses_ = 0;
+  run_.resize(1);
+  return false;
 }
 
 Logits Stepper::current_row() const {

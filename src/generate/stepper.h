@@ -39,6 +39,7 @@ class Stepper {
   [[nodiscard]] std::int64_t ahead() const noexcept { return std::ssize(run_) - 1 - row_; }
   void guess(std::int64_t room);
   [[nodiscard]] bool run_ahead();
+  bool give_up();
   [[nodiscard]] Logits current_row() const;
 
   Source& source_;

@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{{"x", "--sampler-order", "top_k,top_k"}, {"top_k"}},
         BadCommand{{"x", "--kernels", "mmx"}, {"mmx", "scalar"}},
         BadCommand{{"x", "--device", "abacus"}, {"abacus", "reference"}},
-        BadCommand{{"x", "--lookup", "yes"}, {"--lookup", "yes"}}));
+        BadCommand{{"x", "--lookup", "yes"}, {"--lookup", "yes"}},
+        BadCommand{{"x", "--lookup", "65"}, {"--lookup", "65", "0 to 64"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BadOptions,
@@ -99,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(LaterParts, BadOptions,
 
 TEST(Options, KnownButUnbuiltValuesAreUnsupported) {
   for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
-           {"--kv", "q8"}, {"--weights", "q4"}, {"--weights", "bf16"}, {"--lookup", "8"}}) {
+           {"--kv", "q8"}, {"--weights", "q4"}, {"--weights", "bf16"}}) {
     const Result result = qgen({"x", option, value});
     EXPECT_EQ(result.status, 5) << option;
     EXPECT_THAT(result.err, AllOf(HasSubstr(option), HasSubstr(value), HasSubstr("not available")));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@ class ScriptedSource : public Source {
   };
   std::vector<Feed> feeds;
   std::size_t slides = 0;
-  std::size_t most_rows = 100;  ///< Want::all for more is out of memory
+  std::size_t most_rows = 100;      ///< Want::all for more is out of memory
+  bool fails_as_container = false;  ///< how that is said
 
   /// As a fresh session.
   void restart() {
@@ -40,7 +42,10 @@ class ScriptedSource : public Source {
   }
   Logits feed(std::span<const TokenId> tokens, Want want,
               const std::function<bool(std::int64_t done)>& progress) override {
-    if (want == Want::all && tokens.size() > most_rows) throw Error(ErrorKind::memory, "no memory");
+    if (want == Want::all && tokens.size() > most_rows) {
+      if (fails_as_container) throw std::bad_alloc();
+      throw Error(ErrorKind::memory, "no memory");
+    }
     constexpr std::size_t kCut = 4;
     if (feeds.empty()) prompt_ = tokens.size();
     feeds.push_back({{}, tokens.size(), want});

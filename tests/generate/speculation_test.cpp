@@ -218,7 +218,10 @@ TEST_F(Speculation, NoMoreIsComputedThanMayBeAskedFor) {
     source.positions = 50;
     const Outcome on = run(15);
     expect_equal(on, run(0));
-    EXPECT_LE(std::ssize(on.result.tokens), budget);
+    run(15);
+    for (const auto& feed : source.feeds) {
+      EXPECT_LT(std::ssize(feed.sequence), std::ssize(prompt) + std::max<std::int64_t>(budget, 1));
+    }
   }
   options.max_tokens = -1;
   run(15);
@@ -279,8 +282,11 @@ TEST_F(Speculation, LittleMemoryMeansOneTokenAtATime) {
   source.whims = 0;
   options.ignore_end = true;
   source.most_rows = 2;
-  expect_equal(run(8), run(0));
-  EXPECT_LT(run(8).result.lookup.accepted, 10);
+  for (source.fails_as_container = false;; source.fails_as_container = true) {
+    expect_equal(run(8), run(0));
+    EXPECT_LT(run(8).result.lookup.accepted, 10);
+    if (source.fails_as_container) break;
+  }
 }
 
 TEST(GuessBudget, PaysForGuessesWithHits) {

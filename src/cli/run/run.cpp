@@ -59,6 +59,7 @@ GenerateOptions generate_options(const RunOptions& options) {
   result.context_full = options.length.context_full;
   result.keep = options.length.keep;
   result.logprobs = static_cast<int>(options.show.logprobs);
+  if (!recomputes(mode_of(options))) result.lookup = options.model.lookup;
   return result;
 }
 

@@ -112,7 +112,11 @@ void declare_bench(OptionSet& set, BenchOptions& options) {
       setter(given);
     });
   };
-  set.flag("--bench", "Measure speed; -p and -n give sizes then, as in llama-bench", options.wanted);
+  set.flag(
+      "--bench",
+      "Measure speed; -p and -n give sizes then, as in llama-bench; --lookup is off, so that every token "
+      "costs a step",
+      options.wanted);
   value("--bench-prompt,--n-prompt", "N", "Tokens of the prefill test (default 512)",
         [&options](const Given& given) { options.prompt_tokens = read_integer(given, 0, kMaxSize); });
   value("--bench-gen,--n-gen", "N", "Tokens of the decode test (default 128)",
