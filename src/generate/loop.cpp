@@ -1,6 +1,7 @@
 #include "generate/loop.h"
 
 #include <limits>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "generate/logprobs.h"
 #include "generate/reply_text.h"
 #include "generate/stepper.h"
+#include "qgen/base/error.h"
 #include "qgen/base/stopwatch.h"
 
 namespace qgen {
@@ -27,6 +29,26 @@ class Loop {
         text_(source, options.stop) {}
 
   GenerateResult run() {
+    result_.stop = run_until_end();
+    stepper_.settle();
+    result_.lookup = stepper_.counts();
+    show(-1, text_.flush());
+    return std::move(result_);
+  }
+
+ private:
+  /// A model that cannot go on ends the text as other reasons do, so that what there is of it is not lost.
+  StopReason run_until_end() {
+    try {
+      return feed_and_choose();
+    } catch (const Error& problem) {
+      return fail(problem.what(), problem.kind());
+    } catch (const std::bad_alloc&) {
+      return fail("not enough memory", ErrorKind::memory);
+    }
+  }
+
+  StopReason feed_and_choose() {
     sampler_.set_allowed(source_.allowed());
     std::optional<StopReason> end = prefill();
     if (!end) end = limit();
@@ -35,14 +57,15 @@ class Loop {
       end = id < 0 ? StopReason::error : accept(id);
       if (!end) end = step(id);
     }
-    stepper_.settle();
-    result_.stop = *end;
-    result_.lookup = stepper_.counts();
-    show(-1, text_.flush());
-    return std::move(result_);
+    return *end;
   }
 
- private:
+  StopReason fail(std::string problem, ErrorKind kind) {
+    result_.problem = std::move(problem);
+    result_.problem_kind = kind;
+    return StopReason::error;
+  }
+
   /// A reason to end, or nothing; the same below.
   std::optional<StopReason> prefill() {
     const auto total = std::ssize(prompt_);
@@ -63,7 +86,7 @@ class Loop {
     SampleResult choice =
         want_ == Want::best ? best_choice() : sampler_.choose(logits_.values, {prompt_, result_.tokens});
     if (choice.id < 0) {
-      result_.problem = choice.problem + " at position " + std::to_string(stepper_.position() - 1);
+      fail(choice.problem + " at position " + std::to_string(stepper_.position() - 1), ErrorKind::file);
       return -1;
     }
     take_time();

@@ -31,8 +31,9 @@ class ScriptedSource : public Source {
   };
   std::vector<Feed> feeds;
   std::size_t slides = 0;
-  std::size_t most_rows = 100;      ///< Want::all for more is out of memory
-  bool fails_as_container = false;  ///< how that is said
+  std::size_t most_rows = 100;         ///< Want::all for more is out of memory
+  std::size_t most_positions = 10000;  ///< more of them are, too
+  bool fails_as_container = false;     ///< how that is said
 
   /// As a fresh session.
   void restart() {
@@ -42,7 +43,8 @@ class ScriptedSource : public Source {
   }
   Logits feed(std::span<const TokenId> tokens, Want want,
               const std::function<bool(std::int64_t done)>& progress) override {
-    if (want == Want::all && tokens.size() > most_rows) {
+    const bool too_many_rows = want == Want::all && tokens.size() > most_rows;
+    if (too_many_rows || sequence_.size() + tokens.size() > most_positions) {
       if (fails_as_container) throw std::bad_alloc();
       throw Error(ErrorKind::memory, "no memory");
     }

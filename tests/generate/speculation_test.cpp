@@ -289,6 +289,16 @@ TEST_F(Speculation, LittleMemoryMeansOneTokenAtATime) {
   }
 }
 
+TEST_F(Speculation, MemoryThatEndsIsFoundAtTheSamePosition) {
+  source.whims = 0;
+  options.ignore_end = true;
+  for (source.most_positions = 20; source.most_positions < 40; ++source.most_positions) {
+    const Outcome on = run(8);
+    EXPECT_EQ(on.result.stop, StopReason::error);
+    expect_equal(on, run(0));
+  }
+}
+
 TEST(GuessBudget, PaysForGuessesWithHits) {
   GuessBudget budget;
   std::size_t wrong = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "qgen/base/bytes.h"
+#include "qgen/base/error.h"
 #include "qgen/engine/engine.h"
 #include "qgen/sample/sampler.h"
 
@@ -83,8 +84,9 @@ struct GenerateResult {
   StopReason stop = StopReason::end;
   std::vector<TokenId> tokens;  ///< the reply without the end token, with those that make up the stop string
   std::string text;  ///< its bytes without control tokens and without the stop string and what follows it
-  std::vector<TokenLogprobs> logprobs;  ///< with logprobs >= 0: one for each of `tokens`
-  std::string problem;                  ///< for StopReason::error: one clause that names the position
+  std::vector<TokenLogprobs> logprobs;       ///< with logprobs >= 0: one for each of `tokens`
+  std::string problem;                       ///< for StopReason::error: one clause
+  ErrorKind problem_kind = ErrorKind::file;  ///< and of what kind: file for logits that are not finite
   Timings timings;
   LookupCounts lookup;
 };
@@ -101,11 +103,12 @@ struct GenerateHooks {
 
 /// Feeds `prompt` (not empty, shorter than the context) to an empty session, then samples until something
 /// ends the text: an end id, a stop string, the budget, the full context (prompt and reply have as many
-/// tokens as it has positions), a logit that is not finite, `cancel`, or a sink that returns false; the last
-/// two are StopReason::interrupted. With ContextFull::slide the context never ends the text: each further
+/// tokens as it has positions), a logit that is not finite, memory that does not suffice or anything else
+/// that keeps the model from going on, `cancel`, or a sink that returns false; the last two are
+/// StopReason::interrupted. With ContextFull::slide the context never ends the text: each further
 /// token is chosen as if only the first `keep` tokens and the last ones that fit had been fed. Restricts
-/// `sampler` to the engine's allowed ids. Runs the model only for tokens that are asked for. Never prints and
-/// throws only what the executor throws (Error{memory} where the cache cannot grow).
+/// `sampler` to the engine's allowed ids. Runs the model only for tokens that are asked for, and for guesses
+/// (GenerateOptions::lookup). Never prints; what has been generated is never lost to an exception.
 [[nodiscard]] GenerateResult generate(Session& session, const Engine& engine, Sampler& sampler,
                                       std::span<const TokenId> prompt, const GenerateOptions& options,
                                       const GenerateHooks& hooks);

@@ -51,7 +51,7 @@ void declare_length(OptionSet& set, LengthOptions& options) {
     options.stop.push_back(given.value);
   });
   set.flag("--ignore-eos", "Go on after end tokens", options.ignore_end);
-  set.flag("--fail-on-length", "Exit with 3 where -n ended the text", options.fail_on_length);
+  set.flag("--fail-on-length", "Exit with 3 where -n (not -n 0) ended the text", options.fail_on_length);
   set.value("--overflow", "HOW", "A prompt longer than the context: error, or drop its head, tail or middle",
             [&options](const Given& given) {
               const std::string word = read_choice(given, kOverflowWords);
