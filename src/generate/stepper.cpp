@@ -31,14 +31,22 @@ Stepper::Stepper(Source& source, Want want, const GenerateOptions& options)
 
 Logits Stepper::prefill(std::span<const TokenId> prompt,
                         const std::function<bool(std::int64_t done)>& progress) {
-  if (most_guesses_ > 0) {
-    for (const TokenId id : prompt) lookup_.add(id);
-  }
+  for (const TokenId id : prompt) remember(id);
   return source_.feed(prompt, want_, progress);
 }
 
+/// Guessing must not take memory that the text needs.
+void Stepper::remember(TokenId id) {
+  if (most_guesses_ == 0) return;
+  try {
+    lookup_.add(id);
+  } catch (const std::bad_alloc&) {
+    most_guesses_ = 0;
+  }
+}
+
 Logits Stepper::next(TokenId id, std::int64_t room) {
-  if (most_guesses_ > 0) lookup_.add(id);
+  remember(id);
   budget_.token();
   if (ahead() > 0 && run_[static_cast<std::size_t>(row_ + 1)] == id) {
     ++row_;

@@ -37,6 +37,7 @@ class Stepper {
 
  private:
   [[nodiscard]] std::int64_t ahead() const noexcept { return std::ssize(run_) - 1 - row_; }
+  void remember(TokenId id);
   void guess(std::int64_t room);
   [[nodiscard]] bool run_ahead();
   bool give_up();
