@@ -19,8 +19,8 @@ ExitCode exit_code(ErrorKind kind) noexcept {
   return ExitCode::input;
 }
 
-ExitCode exit_code(StopReason stop, bool fail_on_length) noexcept {
-  switch (stop) {
+ExitCode exit_code(const GenerateResult& result, bool fail_on_length) noexcept {
+  switch (result.stop) {
     case StopReason::end:
     case StopReason::stop:
       return ExitCode::finished;
@@ -33,7 +33,7 @@ ExitCode exit_code(StopReason stop, bool fail_on_length) noexcept {
     case StopReason::interrupted:
       return ExitCode::interrupted;
     case StopReason::error:
-      return ExitCode::input;
+      return exit_code(result.problem_kind);
   }
   return ExitCode::input;
 }

@@ -21,6 +21,6 @@ enum class ExitCode : int {
 };
 
 [[nodiscard]] ExitCode exit_code(ErrorKind kind) noexcept;
-[[nodiscard]] ExitCode exit_code(StopReason stop, bool fail_on_length) noexcept;
+[[nodiscard]] ExitCode exit_code(const GenerateResult& result, bool fail_on_length) noexcept;
 
 }  // namespace qgen::cli

@@ -134,13 +134,13 @@ std::string line_text(std::string_view line, const std::string& source) {
                   std::string(member == nullptr ? json.type_name() : "another type of \"text\""));
 }
 
-/// Answers each line in order. A bad line gets an error object, so that lines keep their places.
+/// Answers each line in order. A bad line, and so an empty one, gets an error object: lines keep their
+/// places.
 ExitCode tokenize_lines(const TokenizeOptions& options, const Tokenizer& tokenizer, Output& output) {
   LineReader lines(options.jsonl);
   bool failed = false;
   while (const std::optional<std::string_view> line = lines.next()) {
     std::string answer;
-    if (line->find_first_not_of(" \t\r") == std::string_view::npos) continue;
     try {
       const std::string text = line_text(*line, lines.place());
       const std::vector<TokenId> ids = tokenizer.encode(text, options.encode);

@@ -17,7 +17,8 @@ struct Session::Impl {
   Impl(Engine::Impl* the_engine, bool recompute_all)
       : engine(the_engine), recompute(recompute_all), timeline(the_engine->executor->new_timeline()) {}
 
-  /// Runs tokens [timeline->position(), end) of `tokens`; nothing where `progress` says stop.
+  /// Runs tokens [timeline->position(), end) of `tokens`; nothing where `progress` says stop. Rows of one cut
+  /// stay in the executor's memory, those of several are gathered.
   Logits catch_up(Want want, const std::function<bool(std::int64_t)>& progress) {
     const auto end = std::ssize(tokens);
     const std::int64_t start = timeline->position();
@@ -29,25 +30,25 @@ struct Session::Impl {
       const bool wanted = next == end || want == Want::all;
       const Slice slice{timeline.get(), part, wanted ? want : Want::none};
       const SliceResult result = engine->executor->run(std::span<const Slice>(&slice, 1)).front();
-      if (want == Want::all) {
-        rows.insert(rows.end(), result.logits.begin(), result.logits.end());
-      }
       logits = {result.logits, result.best, result.not_finite};
+      if (want == Want::all && (at > start || next < end)) {
+        rows.insert(rows.end(), result.logits.begin(), result.logits.end());
+        logits.values = rows;
+      }
       at = next;
       if (progress && !progress(at - start)) return {};
     }
     return logits;
   }
 
-  /// Want::all keeps the rows of all cuts; other wants refer to the executor's own memory.
   Logits run(Want want, std::int64_t first, const std::function<bool(std::int64_t)>& progress) {
     rows.clear();
     if (recompute) timeline->truncate(0);
     const std::int64_t from = timeline->position();
     Logits logits = catch_up(want, progress);
-    if (want == Want::all && !rows.empty()) {
-      const auto skip = static_cast<std::size_t>((first - from) * engine->plan.dims.vocab);
-      logits.values = std::span<const float>(rows).subspan(std::min(skip, rows.size()));
+    if (want == Want::all && !logits.values.empty()) {
+      logits.values =
+          logits.values.subspan(static_cast<std::size_t>((first - from) * engine->plan.dims.vocab));
     }
     return logits;
   }

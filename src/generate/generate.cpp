@@ -15,6 +15,7 @@ class SessionSource final : public Source {
               const std::function<bool(std::int64_t done)>& progress) override {
     return session_.feed(tokens, want, progress);
   }
+  void rewind(std::int64_t position) override { session_.rewind(position); }
   void slide(std::int64_t keep) override { session_.slide(keep, 1, Want::none); }
   [[nodiscard]] std::int64_t position() const override { return session_.position(); }
   [[nodiscard]] std::int64_t context() const override { return engine_.context(); }

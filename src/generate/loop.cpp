@@ -1,12 +1,15 @@
 #include "generate/loop.h"
 
-#include <algorithm>
+#include <limits>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "generate/logprobs.h"
 #include "generate/reply_text.h"
+#include "generate/stepper.h"
+#include "qgen/base/error.h"
 #include "qgen/base/stopwatch.h"
 
 namespace qgen {
@@ -22,9 +25,30 @@ class Loop {
         options_(options),
         hooks_(hooks),
         want_(sampler.is_plain_greedy() && options.logprobs < 0 ? Want::best : Want::last),
+        stepper_(source, want_, options),
         text_(source, options.stop) {}
 
   GenerateResult run() {
+    result_.stop = run_until_end();
+    stepper_.settle();
+    result_.lookup = stepper_.counts();
+    show(-1, text_.flush());
+    return std::move(result_);
+  }
+
+ private:
+  /// A model that cannot go on ends the text as other reasons do, so that what there is of it is not lost.
+  StopReason run_until_end() {
+    try {
+      return feed_and_choose();
+    } catch (const Error& problem) {
+      return fail(problem.what(), problem.kind());
+    } catch (const std::bad_alloc&) {
+      return fail("not enough memory", ErrorKind::memory);
+    }
+  }
+
+  StopReason feed_and_choose() {
     sampler_.set_allowed(source_.allowed());
     std::optional<StopReason> end = prefill();
     if (!end) end = limit();
@@ -33,12 +57,15 @@ class Loop {
       end = id < 0 ? StopReason::error : accept(id);
       if (!end) end = step(id);
     }
-    result_.stop = *end;
-    show(-1, text_.flush());
-    return std::move(result_);
+    return *end;
   }
 
- private:
+  StopReason fail(std::string problem, ErrorKind kind) {
+    result_.problem = std::move(problem);
+    result_.problem_kind = kind;
+    return StopReason::error;
+  }
+
   /// A reason to end, or nothing; the same below.
   std::optional<StopReason> prefill() {
     const auto total = std::ssize(prompt_);
@@ -47,7 +74,7 @@ class Loop {
       result_.timings.prefill_tokens = done;
       return !cancelled();
     };
-    logits_ = source_.feed(prompt_, want_, progress);
+    logits_ = stepper_.prefill(prompt_, progress);
     result_.timings.prefill_s = watch_.seconds();
     if (cancelled()) return StopReason::interrupted;
     result_.timings.prefill_tokens = total;
@@ -59,7 +86,7 @@ class Loop {
     SampleResult choice =
         want_ == Want::best ? best_choice() : sampler_.choose(logits_.values, {prompt_, result_.tokens});
     if (choice.id < 0) {
-      result_.problem = choice.problem + " at position " + std::to_string(source_.position() - 1);
+      fail(choice.problem + " at position " + std::to_string(stepper_.position() - 1), ErrorKind::file);
       return -1;
     }
     take_time();
@@ -113,10 +140,10 @@ class Loop {
   /// Runs the model on the token that was accepted.
   std::optional<StopReason> step(TokenId id) {
     if (cancelled()) return StopReason::interrupted;
-    if (source_.position() >= source_.context()) {
-      source_.slide(std::min(options_.keep, source_.position() - 1));
-    }
-    logits_ = source_.feed(std::span(&id, 1), want_, {});
+    const bool unlimited = options_.max_tokens < 0;
+    const std::int64_t room = unlimited ? std::numeric_limits<std::int64_t>::max()
+                                        : options_.max_tokens - std::ssize(result_.tokens);
+    logits_ = stepper_.next(id, room);
     return std::nullopt;
   }
 
@@ -130,6 +157,7 @@ class Loop {
   const GenerateOptions& options_;
   const GenerateHooks& hooks_;
   Want want_;
+  Stepper stepper_;
   ReplyText text_;
   Logits logits_;
   GenerateResult result_;

@@ -18,6 +18,7 @@ class Source {
   virtual ~Source() = default;
   virtual Logits feed(std::span<const TokenId> tokens, Want want,
                       const std::function<bool(std::int64_t done)>& progress) = 0;
+  virtual void rewind(std::int64_t position) = 0;
   /// Drops the oldest token after the first `keep`.
   virtual void slide(std::int64_t keep) = 0;
   [[nodiscard]] virtual std::int64_t position() const = 0;

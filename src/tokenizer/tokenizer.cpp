@@ -136,11 +136,17 @@ std::string chat_template_file(const std::filesystem::path& folder) {
   return std::string(as_text(MappedFile(path).bytes()));
 }
 
-/// A JSON file of the folder, or null where there is none.
+Json parse_object(std::string_view text, const std::string& source) {
+  Json json = parse_json(text, source);
+  if (json.as_object() == nullptr) JsonField(&json, "the file", source).fail("is no JSON object");
+  return json;
+}
+
+/// A JSON file of the folder, which holds an object, or null where there is none.
 class OptionalJson {
  public:
   explicit OptionalJson(const std::filesystem::path& path) {
-    if (is_there(path)) value_ = parse_json(as_text(MappedFile(path).bytes()), path.string());
+    if (is_there(path)) value_ = parse_object(as_text(MappedFile(path).bytes()), path.string());
   }
   [[nodiscard]] const Json* get() const noexcept { return value_ ? &*value_ : nullptr; }
 
@@ -195,7 +201,7 @@ Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view
                                std::string_view source) {
   std::optional<Json> config_root;
   const std::string config_name = std::string(source) + " (configuration)";
-  if (!tokenizer_config_json.empty()) config_root = parse_json(tokenizer_config_json, config_name);
+  if (!tokenizer_config_json.empty()) config_root = parse_object(tokenizer_config_json, config_name);
   const JsonField config(config_root ? &*config_root : nullptr, "", config_name);
   const Json root = parse_json(tokenizer_json, source);
   const TokenizerSpec spec = read_json(root, source, config);

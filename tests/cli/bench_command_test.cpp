@@ -54,8 +54,13 @@ TEST(BenchCommand, DepthsAreMeasured) {
   EXPECT_GT(rows[1]["bytes_per_token"], rows[0]["bytes_per_token"]);
 }
 
-TEST(BenchCommand, NothingToMeasureIsNoRow) {
-  EXPECT_EQ(json_of(qgen({"--bench", "-p", "0", "-n", "0", "-o", "json", "--mode", "all"})), json::array());
+TEST(BenchCommand, NothingToMeasureIsAUsageError) {
+  for (const std::string format : {"md", "json"}) {
+    const Result result = qgen({"--bench", "-p", "0", "-n", "0", "-o", format, "--mode", "all"});
+    expect_error(result, 2);
+    EXPECT_THAT(result.err, HasSubstr("nothing to measure"));
+  }
+  expect_error(qgen({"--bench", "-p", "0", "-c", "2", "--mode", "all"}), 2);
 }
 
 TEST(BenchCommand, TokenizerWithoutTokensIsAnError) {

@@ -11,24 +11,13 @@
 
 #include "support/files.h"
 #include "support/process.h"
+#include "support/sanitized.h"
 #include "support/scripted_model.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define QGEN_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define QGEN_SANITIZED true
-#endif
-#endif
-#ifndef QGEN_SANITIZED
-#define QGEN_SANITIZED false
-#endif
 
 // Black-box tests run the program that was just built.
 namespace qgen::test {
 
 inline const std::string kQgen = QGEN_BINARY;
-inline constexpr bool kSanitized = QGEN_SANITIZED;
 
 /// Streams as a script has them: no input, pipes for the outputs.
 inline Launch launch(std::vector<std::string> arguments) {

@@ -111,6 +111,13 @@ TEST_F(Context, LengthIsSuccessUnlessAskedOtherwise) {
   EXPECT_EQ(result.out, "xxx");
 }
 
+TEST_F(Context, NothingAskedForIsNothingMissing) {
+  const Result result = qgen(with_model({"-p", "x", "-n", "0", "--fail-on-length"}));
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "");
+}
+
 TEST_F(Context, KeepingEverythingIsRefused) {
   expect_error(qgen({"-p", "Once", "-c", "16", "--context-full", "slide", "--keep", "16"}), 2);
   EXPECT_EQ(qgen({"-p", "Once", "-c", "16", "--context-full", "slide", "--keep", "15", "-n", "2"}).status, 0);

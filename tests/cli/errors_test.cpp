@@ -8,6 +8,7 @@
 namespace qgen::test {
 namespace {
 
+using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -166,6 +167,53 @@ TEST_F(Errors, NotEnoughMemoryAtAnyPoint) {
   }
   EXPECT_GT(failed, 0);
   EXPECT_GT(finished, 0);
+}
+
+/// The least memory, in KiB, in which one token can be generated.
+std::size_t memory_of_one_token() {
+  for (std::size_t kilobytes = 10'000; kilobytes < 400'000; kilobytes += 500) {
+    Launch launch = test::launch({"-p", "Once", "-n", "1", "-t", "1"});
+    launch.address_space = kilobytes << 10;
+    if (run(kQgen, launch).status == 0) return kilobytes;
+  }
+  return 0;
+}
+
+/// The cache grows with the text, so that with little more memory than one token needs it ends on the way.
+TEST_F(Errors, MemoryThatEndsWithinTheReplyKeepsTheText) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need an address space without limits";
+  const std::vector<std::string> command{"-p", "Once", "-n",     "1000", "--ignore-eos",
+                                         "-t", "1",    "--seed", "1"};
+  const std::string whole = qgen(command).out;
+  const std::size_t least = memory_of_one_token();
+  ASSERT_GT(least, 0U);
+  int cut = 0;
+  for (std::size_t kilobytes = least; kilobytes < least + 4000; kilobytes += 400) {
+    SCOPED_TRACE(std::to_string(kilobytes) + " KiB");
+    const auto limited = [&](const std::string& format) {
+      Launch launch = test::launch(command);
+      launch.arguments.push_back(format);
+      launch.address_space = kilobytes << 10;
+      return run(kQgen, launch);
+    };
+    const Result text = limited("--raw");
+    if (text.status == 0) break;
+    EXPECT_EQ(text.status, 6);
+    EXPECT_EQ(std::ranges::count(text.err, '\n'), 1) << text.err;
+    EXPECT_THAT(text.err, HasSubstr("not enough memory"));
+    EXPECT_TRUE(whole.starts_with(text.out));
+    cut += text.out.empty() ? 0 : 1;
+    const Result object = limited("--json");
+    EXPECT_EQ(object.status, 6);
+    EXPECT_EQ(json_of(object)["stop"], "error");
+    EXPECT_THAT(json_of(object)["error"], HasSubstr("not enough memory"));
+    const Result stream = limited("--json-stream");
+    EXPECT_EQ(stream.status, 6);
+    const auto last = json::parse(stream.out.substr(stream.out.rfind('\n', stream.out.size() - 2) + 1));
+    EXPECT_EQ(last["event"], "end");
+    EXPECT_EQ(last["stop"], "error");
+  }
+  EXPECT_GT(cut, 0);
 }
 
 }  // namespace

@@ -197,6 +197,13 @@ std::vector<Damage> damaged_weights() {
 std::vector<Damage> damaged_json() {
   const std::string bomb = nested(3'000'000);
   std::vector<Damage> all{
+      whole("tokenizer_config_array", "tokenizer_config.json", "[]", "tokenizer_config.json"),
+      whole("tokenizer_config_null", "tokenizer_config.json", "null", "no JSON object"),
+      whole("tokenizer_config_string", "tokenizer_config.json", "\"x\"", "no JSON object"),
+      whole("generation_config_array", "generation_config.json", "[]", "generation_config.json"),
+      whole("generation_config_null", "generation_config.json", "null", "generation_config.json"),
+      whole("config_null", "config.json", "null", "config.json"),
+      whole("tokenizer_null", "tokenizer.json", "null", "tokenizer.json"),
       whole("config_bomb", "config.json", bomb, "nested"),
       whole("tokenizer_bomb", "tokenizer.json", bomb, "nested"),
       whole("generation_bomb", "generation_config.json", bomb, "nested"),

@@ -65,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{{"x", "--sampler-order", "top_k,top_k"}, {"top_k"}},
         BadCommand{{"x", "--kernels", "mmx"}, {"mmx", "scalar"}},
         BadCommand{{"x", "--device", "abacus"}, {"abacus", "reference"}},
-        BadCommand{{"x", "--lookup", "yes"}, {"--lookup", "yes"}}));
+        BadCommand{{"x", "--lookup", "yes"}, {"--lookup", "yes"}},
+        BadCommand{{"x", "--lookup", "65"}, {"--lookup", "65", "0 to 64"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BadOptions,
@@ -96,14 +97,6 @@ INSTANTIATE_TEST_SUITE_P(LaterParts, BadOptions,
                                            BadCommand{{"x", "--think", "on"}, {"--think"}},
                                            BadCommand{{"x", "--checkpoint", "a.pt"}, {"--checkpoint"}},
                                            BadCommand{{"x", "--null"}, {"--null"}}));
-
-TEST(Options, KnownButUnbuiltValuesAreUnsupported) {
-  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{{"--lookup", "8"}}) {
-    const Result result = qgen({"x", option, value});
-    EXPECT_EQ(result.status, 5) << option;
-    EXPECT_THAT(result.err, AllOf(HasSubstr(option), HasSubstr(value), HasSubstr("not available")));
-  }
-}
 
 TEST(Options, NumbersAreHeldAsAsked) {
   for (const std::string weights : {"bf16", "q8", "q4"}) {

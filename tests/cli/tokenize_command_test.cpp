@@ -73,7 +73,7 @@ TEST_F(TokenizeCommand, BadIdsAreNamed) {
 }
 
 TEST_F(TokenizeCommand, JsonLinesAnswerInOrder) {
-  const std::string lines = "\"ab\"\n{\"text\": \"c\", \"id\": 7}\n\n\"\"\n\"\\u0041\\n\"";
+  const std::string lines = "\"ab\"\n{\"text\": \"c\", \"id\": 7}\n\"\"\n\"\\u0041\\n\"";
   EXPECT_EQ(qgen_with_input(with_model({"--jsonl", "-"}), lines).out, "[97,98]\n[99]\n[]\n[65,10]\n");
   EXPECT_EQ(qgen_with_input(with_model({"--jsonl", "-", "--count"}), lines).out, "2\n1\n0\n2\n");
   write_file(folder_.path() / "lines", lines);
@@ -89,6 +89,15 @@ TEST_F(TokenizeCommand, BadLinesGetAnErrorAndTheOthersAnAnswer) {
   EXPECT_TRUE(result.out.starts_with("[97]\n{\"error\":"));
   EXPECT_TRUE(result.out.ends_with("\n[98]\n"));
   EXPECT_THAT(result.out, AllOf(HasSubstr("line 2"), HasSubstr("line 3"), HasSubstr("line 4")));
+}
+
+TEST_F(TokenizeCommand, BlankLinesAreBadLines) {
+  const Result result = qgen_with_input(with_model({"--jsonl", "-", "--count"}), "\n\"a\"\n \t\r\n\"bc\"\n");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(std::ranges::count(result.out, '\n'), 4);
+  EXPECT_TRUE(result.out.starts_with("{\"error\":"));
+  EXPECT_TRUE(result.out.ends_with("}\n2\n"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("line 1"), HasSubstr("}\n1\n{\"error\":"), HasSubstr("line 3")));
 }
 
 TEST_F(TokenizeCommand, LargeInputsAreFast) {

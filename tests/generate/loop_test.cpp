@@ -253,6 +253,7 @@ TEST_F(LoopTest, LogitThatIsNotFiniteIsAnErrorThatNamesThePosition) {
   GenerateResult result = run({0, 1, 2});
   EXPECT_EQ(result.stop, StopReason::error);
   EXPECT_EQ(result.problem, "logit 2 is nan at position 4");
+  EXPECT_EQ(result.problem_kind, ErrorKind::file);
   EXPECT_EQ(result.text, "ab");
   EXPECT_EQ(streamed(), "ab");
 }
@@ -264,6 +265,22 @@ TEST_F(LoopTest, GreedyReportsLogitsThatAreNotFiniteToo) {
   const GenerateResult result = run({0});
   EXPECT_EQ(result.stop, StopReason::error);
   EXPECT_EQ(result.problem, "logit 3 is not finite at position 2");
+}
+
+TEST_F(LoopTest, MemoryThatEndsWithinTheReplyKeepsWhatThereIs) {
+  options.stop = {"bc"};
+  for (const bool as_container : {false, true}) {
+    source.fails_as_container = as_container;
+    source.most_positions = 4;
+    const GenerateResult result = run({0, 1, 2});
+    EXPECT_EQ(result.stop, StopReason::error);
+    EXPECT_EQ(result.problem_kind, ErrorKind::memory);
+    EXPECT_EQ(result.problem, as_container ? "not enough memory" : "no memory");
+    EXPECT_THAT(result.tokens, ElementsAre(0, 1));
+    EXPECT_EQ(streamed(), "ab");
+    source.most_positions = 2;
+    EXPECT_EQ(run({0}).problem_kind, ErrorKind::memory) << "in the prompt";
+  }
 }
 
 TEST_F(LoopTest, AsksForTheBestAloneOnlyWherePlainGreedyAllowsIt) {

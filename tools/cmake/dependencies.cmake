@@ -24,6 +24,20 @@ qgen_dependency(CLI11 CLI11::CLI11 "2.1" https://github.com/CLIUtils/CLI11/archi
 qgen_dependency(nlohmann_json nlohmann_json::nlohmann_json "3.10"
   https://github.com/nlohmann/json/releases/download/v3.11.2/json.tar.xz
   8c4b26bf4b422252e13f332bc5e388ec0ab5c3443d24399acb675e68278d341f)
+qgen_dependency(spdlog spdlog::spdlog_header_only "1.9"
+  https://github.com/gabime/spdlog/archive/refs/tags/v1.11.0.tar.gz
+  ca5cae8d6cac15dae0ec63b21d6ad3530070650f68076f3a4a862ca293a858bb)
+# Headers alone, also of fmt where spdlog is built on the system's: linking shared libraries would tie the program to
+# machines that have them.
+add_library(qgen_spdlog INTERFACE)
+if(TARGET fmt::fmt-header-only)
+  get_target_property(spdlog_headers spdlog::spdlog_header_only INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(qgen_spdlog SYSTEM INTERFACE ${spdlog_headers})
+  target_compile_definitions(qgen_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
+  target_link_libraries(qgen_spdlog INTERFACE fmt::fmt-header-only)
+else()
+  target_link_libraries(qgen_spdlog INTERFACE spdlog::spdlog_header_only)
+endif()
 if(QGEN_BUILD_TESTS)
   qgen_dependency(GTest GTest::gmock "" https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
     81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2)

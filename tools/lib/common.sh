@@ -10,7 +10,8 @@ build_needs='tool cmake cmake
 tool c++ g++
 tool ninja ninja-build
 header CLI/CLI.hpp libcli11-dev
-header nlohmann/json.hpp nlohmann-json3-dev'
+header nlohmann/json.hpp nlohmann-json3-dev
+header spdlog/spdlog.h libspdlog-dev'
 # shellcheck disable=SC2034  # for the scripts that source this
 test_needs="$build_needs
 tool python3 python3

@@ -1,29 +1,37 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <string>
-#include <utility>
+#include <memory>
+#include <string_view>
 
 namespace qgen {
 
-enum class LogLevel { verbose, warning };
+/// How much a person has to know of it.
+enum class LogLevel : std::uint8_t { verbose, warning, error };
 
-/// Where rooms below the command line leave remarks. They never print: the command line supplies the sink.
+/// Where remarks are left. Only the command line makes one that writes anywhere: rooms below are handed a log
+/// and never print. Copies write to the same place. Not for use by two threads at once.
 class Log {
  public:
-  using Sink = std::function<void(LogLevel, const std::string&)>;
+  /// Receives one line, with its newline.
+  using Sink = std::function<void(std::string_view line)>;
 
+  /// Drops everything.
   Log() = default;
-  explicit Log(Sink sink) : sink_(std::move(sink)) {}
+  /// Drops what is below `least` and passes the rest on as lines "qgen: <message>" that are safe to print:
+  /// control characters and bytes that are no UTF-8 are escaped. What `sink` throws goes through.
+  Log(LogLevel least, Sink sink);
 
-  void verbose(const std::string& message) const { write(LogLevel::verbose, message); }
-  void warning(const std::string& message) const { write(LogLevel::warning, message); }
+  void verbose(std::string_view message) const { write(LogLevel::verbose, message); }
+  void warning(std::string_view message) const { write(LogLevel::warning, message); }
+  void error(std::string_view message) const { write(LogLevel::error, message); }
 
  private:
-  void write(LogLevel level, const std::string& message) const {
-    if (sink_) sink_(level, message);
-  }
-  Sink sink_;
+  void write(LogLevel level, std::string_view message) const;
+
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace qgen

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "qgen/base/bytes.h"
+#include "qgen/base/error.h"
 #include "qgen/engine/engine.h"
 #include "qgen/sample/sampler.h"
 
@@ -21,6 +22,9 @@ enum class StopReason : std::uint8_t { end, stop, length, context, thinking, int
 /// What to do when the context fills during generation.
 enum class ContextFull : std::uint8_t { stop, slide };
 
+/// Most tokens that are guessed in one step: a step computes up to 16 exactly as one by one.
+inline constexpr std::int64_t kMostLookup = 15;
+
 struct GenerateOptions {
   std::int64_t max_tokens = -1;  ///< -1: until the model ends or the context is full
   /// Strings that end the text (empty ones are ignored). They are matched on the bytes of the text, across
@@ -31,6 +35,10 @@ struct GenerateOptions {
   ContextFull context_full = ContextFull::stop;
   std::int64_t keep = 0;  ///< tokens at the start that sliding never drops
   int logprobs = -1;      ///< -1: none; else how many alternatives for each token
+  /// How many tokens at most (0..kMostLookup) are guessed from earlier parts of prompt and reply and computed
+  /// along with a known one. The result is the same for any number, only sooner where the text repeats
+  /// itself; where guesses fail, few are made. Of no use to a session that recomputes.
+  std::int64_t lookup = 0;
 };
 
 /// A token and its natural-log probability: softmax over all rows of the raw logits, before any sampling
@@ -67,13 +75,20 @@ struct Timings {
   std::int64_t decode_steps = 0;  ///< choices that decode_s covers: all but the first
 };
 
+/// Guesses made, and those that came true: each saved a step.
+struct LookupCounts {
+  std::int64_t proposed = 0, accepted = 0;
+};
+
 struct GenerateResult {
   StopReason stop = StopReason::end;
   std::vector<TokenId> tokens;  ///< the reply without the end token, with those that make up the stop string
   std::string text;  ///< its bytes without control tokens and without the stop string and what follows it
-  std::vector<TokenLogprobs> logprobs;  ///< with logprobs >= 0: one for each of `tokens`
-  std::string problem;                  ///< for StopReason::error: one clause that names the position
+  std::vector<TokenLogprobs> logprobs;       ///< with logprobs >= 0: one for each of `tokens`
+  std::string problem;                       ///< for StopReason::error: one clause
+  ErrorKind problem_kind = ErrorKind::file;  ///< and of what kind: file for logits that are not finite
   Timings timings;
+  LookupCounts lookup;
 };
 
 /// Called during prefill with tokens done and their number.
@@ -88,11 +103,12 @@ struct GenerateHooks {
 
 /// Feeds `prompt` (not empty, shorter than the context) to an empty session, then samples until something
 /// ends the text: an end id, a stop string, the budget, the full context (prompt and reply have as many
-/// tokens as it has positions), a logit that is not finite, `cancel`, or a sink that returns false; the last
-/// two are StopReason::interrupted. With ContextFull::slide the context never ends the text: each further
+/// tokens as it has positions), a logit that is not finite, memory that does not suffice or anything else
+/// that keeps the model from going on, `cancel`, or a sink that returns false; the last two are
+/// StopReason::interrupted. With ContextFull::slide the context never ends the text: each further
 /// token is chosen as if only the first `keep` tokens and the last ones that fit had been fed. Restricts
-/// `sampler` to the engine's allowed ids. Runs the model only for tokens that are asked for. Never prints and
-/// throws only what the executor throws (Error{memory} where the cache cannot grow).
+/// `sampler` to the engine's allowed ids. Runs the model only for tokens that are asked for, and for guesses
+/// (GenerateOptions::lookup). Never prints; what has been generated is never lost to an exception.
 [[nodiscard]] GenerateResult generate(Session& session, const Engine& engine, Sampler& sampler,
                                       std::span<const TokenId> prompt, const GenerateOptions& options,
                                       const GenerateHooks& hooks);

@@ -32,6 +32,10 @@ BenchPlan make_plan(const BenchOptions& options, std::int64_t context) {
   plan.prompt_tokens = options.prompt_tokens.value_or(std::min(plan.prompt_tokens, context - 1));
   plan.new_tokens =
       options.new_tokens.value_or(std::clamp<std::int64_t>(context - deepest - 1, 0, plan.new_tokens));
+  if (plan.prompt_tokens == 0 && plan.new_tokens == 0) {
+    throw Error(ErrorKind::usage,
+                "--bench: with no tokens of prompt (-p) and reply (-n) there is nothing to measure");
+  }
   const std::int64_t longest = std::max(plan.prompt_tokens + 1, deepest + plan.new_tokens + 1);
   if (longest > context) {
     throw Error(ErrorKind::usage, "--bench: these sizes need a context of " + std::to_string(longest) +

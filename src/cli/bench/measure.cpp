@@ -36,9 +36,9 @@ std::optional<BenchRunner::Sample> BenchRunner::run(const Test& test) {
 
   if (result.stop == StopReason::interrupted) return std::nullopt;
   if (result.stop != StopReason::length) {
-    throw Error(ErrorKind::file, result.problem.empty()
-                                     ? "the run ended early (" + std::string(to_string(result.stop)) + ")"
-                                     : result.problem);
+    throw Error(result.problem_kind, result.problem.empty()
+                                         ? "the run ended early (" + std::string(to_string(result.stop)) + ")"
+                                         : result.problem);
   }
   const Timings& timings = result.timings;
   const std::optional<double> speed = test.fresh > 0 ? rate(timings.decode_steps, timings.decode_s)

@@ -19,29 +19,30 @@ void put(std::string_view text) {
   }
 }
 
+LogLevel least_level(Verbosity verbosity) {
+  switch (verbosity) {
+    case Verbosity::quiet:
+      return LogLevel::error;
+    case Verbosity::normal:
+      return LogLevel::warning;
+    case Verbosity::verbose:
+      break;
+  }
+  return LogLevel::verbose;
+}
+
 }  // namespace
 
-Messages::Messages(Verbosity verbosity) : verbosity_(verbosity), terminal_(::isatty(STDERR_FILENO) == 1) {}
+Messages::Messages(Verbosity verbosity)
+    : verbosity_(verbosity),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      log_(least_level(verbosity), [this](std::string_view line) {
+        clear_progress();
+        put(line);
+      }) {}
 
 Messages::~Messages() {
   clear_progress();
-}
-
-void Messages::say(std::string_view text) const {
-  clear_progress();
-  put("qgen: " + escape_control(text) + "\n");
-}
-
-void Messages::error(std::string_view text) const {
-  say(text);
-}
-
-void Messages::note(std::string_view text) const {
-  if (verbosity_ != Verbosity::quiet) say(text);
-}
-
-void Messages::detail(std::string_view text) const {
-  if (verbosity_ == Verbosity::verbose) say(text);
 }
 
 void Messages::progress(std::string_view text) {
@@ -59,12 +60,6 @@ void Messages::clear_progress() const {
   // Blanks instead of an escape sequence: any terminal understands them.
   put("\r" + std::string(shown_, ' ') + "\r");
   shown_ = 0;
-}
-
-Log Messages::log() const {
-  return Log([this](LogLevel level, const std::string& text) {
-    level == LogLevel::verbose ? detail(text) : note(text);
-  });
 }
 
 }  // namespace qgen::cli

@@ -21,23 +21,22 @@ class Messages {
   [[nodiscard]] bool is_terminal() const noexcept { return terminal_; }
   [[nodiscard]] bool is_verbose() const noexcept { return verbosity_ == Verbosity::verbose; }
 
-  void error(std::string_view text) const;
-  void note(std::string_view text) const;    ///< unless quiet
-  void detail(std::string_view text) const;  ///< only where verbose
+  void error(std::string_view text) const { log_.error(text); }
+  void note(std::string_view text) const { log_.warning(text); }    ///< unless quiet
+  void detail(std::string_view text) const { log_.verbose(text); }  ///< only where verbose
 
   /// A line that lasts until the next message or clear_progress(); only on a terminal.
   void progress(std::string_view text);
   void clear_progress() const;
 
   /// For the rooms below; must not outlive this object.
-  [[nodiscard]] Log log() const;
+  [[nodiscard]] const Log& log() const noexcept { return log_; }
 
  private:
-  void say(std::string_view text) const;
-
   Verbosity verbosity_;
   bool terminal_;
   mutable std::size_t shown_ = 0;  // characters of the progress line on the screen
+  Log log_;
 };
 
 }  // namespace qgen::cli

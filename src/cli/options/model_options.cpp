@@ -12,12 +12,11 @@ namespace qgen::cli {
 namespace {
 
 constexpr std::int64_t kMaxThreads = 512;
+constexpr std::int64_t kMaxLookup = 64;  // a bound that a step need not reach
 constexpr std::int64_t kMaxContext = std::numeric_limits<std::int32_t>::max();
 
-void check_lookup(const Given& given) {
-  if (given.value == "off") return;
-  static_cast<void>(read_integer(given, 1, 64));
-  throw Error(ErrorKind::unsupported, given.name + " " + given.value + " is not available yet, only off");
+std::int64_t read_lookup(const Given& given) {
+  return given.value == "off" ? 0 : read_integer(given, 0, kMaxLookup);
 }
 
 }  // namespace
@@ -57,7 +56,12 @@ void declare_execution(OptionSet& set, ModelOptions& options) {
             });
   set.value("--device", "NAME", "auto, cpu, cuda or reference (slow, double precision)",
             [&options](const Given& given) { options.device = given.value; });
-  set.value("--lookup", "off", "Speculation from the text itself: off", check_lookup);
+  set.value(
+      "--lookup", "N",
+      "Guess up to N tokens (default 8, at most 15 in a step) from what followed the same words before, "
+      "and compute them along with the next one: the same text, sooner where it repeats itself; off (or "
+      "0): never",
+      [&options](const Given& given) { options.lookup = read_lookup(given); });
 }
 
 }  // namespace qgen::cli

@@ -129,9 +129,11 @@ std::string stats_line(const GenerateResult& result, const RunFacts& facts) {
          rate_text(timings.prefill_tokens, timings.prefill_s) + "; first token " +
          (first_token ? fixed(*first_token, 3) + " s" : "n/a") + "; reply " +
          std::to_string(result.tokens.size()) + " tokens, decode " + std::to_string(timings.decode_steps) +
-         " steps in " + fixed(timings.decode_s, 3) + " s, " +
-         rate_text(timings.decode_steps, timings.decode_s) + "; stop " + std::string(to_string(result.stop)) +
-         "; seed " + std::to_string(facts.seed) + "; peak memory " + human_bytes(peak_memory());
+         " tokens in " + fixed(timings.decode_s, 3) + " s, " +
+         rate_text(timings.decode_steps, timings.decode_s) + ", lookup " +
+         std::to_string(result.lookup.proposed) + " proposed, " + std::to_string(result.lookup.accepted) +
+         " accepted; stop " + std::string(to_string(result.stop)) + "; seed " + std::to_string(facts.seed) +
+         "; peak memory " + human_bytes(peak_memory());
 }
 
 std::int64_t peak_memory() {

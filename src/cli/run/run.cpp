@@ -59,6 +59,7 @@ GenerateOptions generate_options(const RunOptions& options) {
   result.context_full = options.length.context_full;
   result.keep = options.length.keep;
   result.logprobs = static_cast<int>(options.show.logprobs);
+  if (!recomputes(mode_of(options))) result.lookup = options.model.lookup;
   return result;
 }
 
@@ -71,10 +72,15 @@ void tell_about_model(const RunOptions& options, const Engine& engine, const Mes
   }
 }
 
+/// -n 0 asks for nothing, and nothing is missing then.
+bool fails_on_length(const RunOptions& options) {
+  return options.length.fail_on_length && options.length.max_tokens != 0;
+}
+
 void tell_about_end(const RunOptions& options, const GenerateResult& result, const RunFacts& facts,
                     const Messages& messages) {
   if (result.stop == StopReason::error) messages.error("cannot go on: " + result.problem);
-  if (result.stop == StopReason::length && options.length.fail_on_length) {
+  if (result.stop == StopReason::length && fails_on_length(options)) {
     messages.note("the text is cut short after " + std::to_string(result.tokens.size()) + " tokens");
   }
   if (result.stop == StopReason::context) messages.note("the context is full, the text is cut short");
@@ -90,7 +96,6 @@ ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const 
   facts.seed = sampling.seed;
   facts.prompt_tokens = std::ssize(prompt);
   Sampler sampler(sampling);
-  Session session = engine.new_session(recomputes(mode_of(options)));
   const auto writer =
       make_reply_writer(options.show.format(), output, engine.tokenizer(), options.show.logprobs >= 0);
 
@@ -107,13 +112,17 @@ ExitCode reply(const RunOptions& options, const Engine& engine, std::span<const 
   // Until here there is nothing to finish: an interrupt ends the wait for a prompt, or loading, at once.
   handle_signals(OnInterrupt::finish_gracefully);
   writer->begin(facts);
-  const GenerateResult result = generate(session, engine, sampler, prompt, generate_options(options), hooks);
+  const GenerateResult result = [&] {
+    // Gone before anything is written: where the cache took the last memory, the end still has some.
+    Session session = engine.new_session(recomputes(mode_of(options)));
+    return generate(session, engine, sampler, prompt, generate_options(options), hooks);
+  }();
   messages.clear_progress();
   writer->end(result, facts);
   const ExitCode written = output.finish();
   if (written != ExitCode::finished) return written;
   tell_about_end(options, result, facts, messages);
-  return exit_code(result.stop, options.length.fail_on_length);
+  return exit_code(result, fails_on_length(options));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void declare_length(OptionSet& set, LengthOptions& options) {
     options.stop.push_back(given.value);
   });
   set.flag("--ignore-eos", "Go on after end tokens", options.ignore_end);
-  set.flag("--fail-on-length", "Exit with 3 where -n ended the text", options.fail_on_length);
+  set.flag("--fail-on-length", "Exit with 3 where -n (not -n 0) ended the text", options.fail_on_length);
   set.value("--overflow", "HOW", "A prompt longer than the context: error, or drop its head, tail or middle",
             [&options](const Given& given) {
               const std::string word = read_choice(given, kOverflowWords);
@@ -112,7 +112,11 @@ void declare_bench(OptionSet& set, BenchOptions& options) {
       setter(given);
     });
   };
-  set.flag("--bench", "Measure speed; -p and -n give sizes then, as in llama-bench", options.wanted);
+  set.flag(
+      "--bench",
+      "Measure speed; -p and -n give sizes then, as in llama-bench; --lookup is off, so that every token "
+      "costs a step",
+      options.wanted);
   value("--bench-prompt,--n-prompt", "N", "Tokens of the prefill test (default 512)",
         [&options](const Given& given) { options.prompt_tokens = read_integer(given, 0, kMaxSize); });
   value("--bench-gen,--n-gen", "N", "Tokens of the decode test (default 128)",
