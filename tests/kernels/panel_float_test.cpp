@@ -133,9 +133,9 @@ double few_chain(std::int64_t cols) {
   return static_cast<double>(cols) / 2 + 8;
 }
 
-/// One chain for each 512 columns.
+/// One chain for each 512 units of one or two columns.
 double many_chain(std::int64_t cols) {
-  return static_cast<double>(std::min<std::int64_t>(cols, 512)) + static_cast<double>(cols) / 512 + 4;
+  return static_cast<double>(std::min<std::int64_t>(cols, 1024)) + static_cast<double>(cols) / 512 + 4;
 }
 
 /// Whether `bulk` rounds inputs to bf16.

@@ -2,13 +2,13 @@
 //
 // X lies in tiles of kTileTokens tokens, [unit][token]: a unit is the 32 bits that one lane multiplies at a
 // time, a float, or where P says so a pair of narrower columns. A register tile is two panels by a tile of
-// tokens: vectors of weights times broadcast values of X. kManyColumns columns of kManyRows rows stay in the
+// tokens: vectors of weights times broadcast values of X. kManyUnits units of kManyRows rows stay in the
 // second cache level while all tokens are multiplied by them, and a tile of X in the first.
 //
-// An output is one chain of multiply-adds for each kManyColumns columns, added up in Y in order; padding
-// columns are zeros.
+// An output is one chain of multiply-adds for each kManyUnits units, added up in Y in order; padding columns
+// are zeros.
 
-inline constexpr std::int64_t kManyColumns = 512;
+inline constexpr std::int64_t kManyUnits = 512;
 inline constexpr std::int64_t kManyRows = 8 * kLanes;
 
 /// Products in floats.
@@ -145,17 +145,17 @@ void many_block(const MatmulArgs& a, const PanelBlock& block, const PanelBlock& 
 
 template <class P>
 void many_multiply_panels(const MatmulArgs& a) noexcept {
+  constexpr std::int64_t kColumns = kManyUnits * 2 / P::kPairUnits;
   const std::int64_t padded = panel_columns(a.cols);
   // Blocks of columns within blocks of rows; one at least, so that Y is set where W has no columns.
   const auto block_at = [&](std::int64_t row, std::int64_t column) {
-    return PanelBlock{row, std::min(kManyRows, a.rows - row), column,
-                      std::min(kManyColumns, padded - column)};
+    return PanelBlock{row, std::min(kManyRows, a.rows - row), column, std::min(kColumns, padded - column)};
   };
   PanelBlock block = block_at(0, 0);
   while (block.rows > 0) {
-    const bool row_ends = block.column + kManyColumns >= padded;
+    const bool row_ends = block.column + kColumns >= padded;
     const PanelBlock next =
-        row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.column + kManyColumns);
+        row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.column + kColumns);
     many_block<P>(a, block, next);
     block = next;
   }
