@@ -13,7 +13,6 @@ namespace {
 //
 // clang-format off
 #include "kernels/generic/elements.inl"
-#include "kernels/generic/many.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_few.inl"
 #include "kernels/generic/panel_many.inl"
@@ -24,15 +23,11 @@ namespace {
 // clang-format on
 
 /// Products in bf16: a unit is a pair of columns, the even one in the lower half.
-struct PairProduct {
+struct PairUnits {
   using Weight = Bf16;
-  static constexpr std::int64_t kUnitColumns = 2;
+  static constexpr int kPairUnits = 1;
 
-  static constexpr std::int64_t kWordUnits = 1;
-  template <int>
-  static V unit(V words) {
-    return words;
-  }
+  static V load_unit(const std::byte* w, int) { return load(w); }
 
   static V load_input(const float* x, std::int64_t columns) {
     const V low = load_up_to(x, columns);
@@ -45,21 +40,11 @@ struct PairProduct {
   }
 };
 
-/// As PairProduct, for panels: a unit is a pair of columns.
-struct PairUnits {
-  using Weight = Bf16;
-  static constexpr int kPairUnits = 1;
-  static V load_unit(const std::byte* w, int) { return load(w); }
-  static V load_input(const float* x, std::int64_t columns) { return PairProduct::load_input(x, columns); }
-  static V multiply_add(V w, V x, V y) { return PairProduct::multiply_add(w, x, y); }
-};
-
 double probe_bf16(std::int64_t rounds) noexcept {
-  return probe_products<PairProduct>(rounds, 4.0 * kLanes);
+  return probe_products<PairUnits>(rounds, 4.0 * kLanes);
 }
 
-constexpr MatmulKernel kBulkBf16 = many_kernel<PairProduct>();
-constexpr MatmulKernel kPackedBulkBf16 = many_panel_kernel<PairUnits>();
+constexpr MatmulKernel kBulkBf16 = many_panel_kernel<PairUnits>();
 constexpr MatmulKernel kBulkQ8 = integer_bulk_kernel<PairUnits, Q8>();
 constexpr MatmulKernel kBulkQ4 = integer_bulk_kernel<PairUnits, Q4>();
 }  // namespace
@@ -73,8 +58,7 @@ const KernelTable& avx512bf16_table() noexcept {
   static const KernelTable table = [] {
     KernelTable changed = kAvx512.table();
     changed.name = kAvx512Bf16.name;
-    changed.weights[static_cast<std::size_t>(DType::bf16)].bulk = avx512bf16::kBulkBf16;
-    changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = avx512bf16::kPackedBulkBf16;
+    changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = avx512bf16::kBulkQ8;
     changed.packed[static_cast<std::size_t>(PackedType::q4)].bulk = avx512bf16::kBulkQ4;
     changed.probe.bf16 = avx512bf16::probe_bf16;

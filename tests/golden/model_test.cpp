@@ -116,7 +116,7 @@ class GoldenModel : public ::testing::TestWithParam<std::tuple<std::string, Runn
     const Runner& runner = std::get<1>(GetParam());
     EngineOptions options;
     options.device = runner.device;
-    options.device_options = {.threads = 1, .kernels = runner.kernels, .kv = runner.kv};
+    options.device_options = {.threads = 1};
     return options;
   }
 

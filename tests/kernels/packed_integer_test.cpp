@@ -210,7 +210,7 @@ TEST_P(PackedIntegersTest, WriteOnlyTheirRowsAndTokens) {
       kernel->prepare(x.row(0), kCols, 0, kTokens, kCols, input.data());
       std::vector<float> y(static_cast<std::size_t>(kStride * (kTokens + 1)), 777.0f);
       kernel->multiply(
-          {w.panel(0), 0, kRows, kCols, input.data(), kTokens, y.data(), kStride, scratch.data()});
+          {w.panel(0), kRows, kCols, input.data(), kTokens, y.data(), kStride, scratch.data()});
       for (std::size_t i = 0; i < y.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
         const bool inside = at % kStride < kRows && at / kStride < kTokens;

@@ -94,8 +94,7 @@ std::vector<float> multiply(const MatmulKernel& kernel, const Panels& w, const I
   const std::int64_t rows = end - begin;
   const GuardedBytes y(static_cast<std::size_t>(tokens * rows) * sizeof(float));
   std::fill_n(y.floats(), tokens * rows, 12345.0f);
-  kernel.multiply(
-      {w.panel(begin), 0, rows, w.cols(), input.data(), tokens, y.floats(), rows, scratch.data()});
+  kernel.multiply({w.panel(begin), rows, w.cols(), input.data(), tokens, y.floats(), rows, scratch.data()});
   return {y.floats(), y.floats() + tokens * rows};
 }
 
@@ -133,9 +132,9 @@ double few_chain(std::int64_t cols) {
   return static_cast<double>(cols) / 2 + 8;
 }
 
-/// One chain for each 512 columns.
+/// One chain for each 512 units of one or two columns.
 double many_chain(std::int64_t cols) {
-  return static_cast<double>(std::min<std::int64_t>(cols, 512)) + static_cast<double>(cols) / 512 + 4;
+  return static_cast<double>(std::min<std::int64_t>(cols, 1024)) + static_cast<double>(cols) / 512 + 4;
 }
 
 /// Whether `bulk` rounds inputs to bf16.
@@ -295,8 +294,7 @@ TEST_P(PanelFloatTest, WritesOnlyItsRowsAndTokens) {
           scratch(kernel->scratch_bytes(kCols));
       kernel->prepare(x.row(0), x.stride, 0, kTokens, kCols, input.data());
       std::vector<float> y(static_cast<std::size_t>(kStride * (kTokens + 1)), 777.0f);
-      kernel->multiply(
-          {w.panel(0), 0, kRows, kCols, input.data(), kTokens, y.data(), kStride, scratch.data()});
+      kernel->multiply({w.panel(0), kRows, kCols, input.data(), kTokens, y.data(), kStride, scratch.data()});
       for (std::size_t i = 0; i < y.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
         const bool inside = at % kStride < kRows && at / kStride < kTokens;

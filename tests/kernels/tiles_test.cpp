@@ -67,7 +67,7 @@ std::vector<float> multiply(const TileWeights& w, const std::vector<float>& x, s
   std::fill_n(y.floats(), tokens * rows, 12345.0f);
   TileModel registers;
   tile_multiply(registers,
-                MatmulArgs{w.panel(begin), 0, rows, w.cols, input.data(), tokens, y.floats(), rows, nullptr});
+                MatmulArgs{w.panel(begin), rows, w.cols, input.data(), tokens, y.floats(), rows, nullptr});
   EXPECT_FALSE(registers.configured());
   return {y.floats(), y.floats() + tokens * rows};
 }
@@ -129,7 +129,7 @@ TEST(Tiles, WriteOnlyTheirRowsAndTokens) {
   std::vector<float> y(static_cast<std::size_t>(kStride * (kTokens + 1)), 777.0f);
   TileModel registers;
   tile_multiply(registers,
-                MatmulArgs{w.panel(0), 0, kRows, kCols, input.data(), kTokens, y.data(), kStride, nullptr});
+                MatmulArgs{w.panel(0), kRows, kCols, input.data(), kTokens, y.data(), kStride, nullptr});
   for (std::size_t i = 0; i < y.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     const bool inside = at % kStride < kRows && at / kStride < kTokens;

@@ -17,11 +17,9 @@ namespace qgen {
 // type. Every output is computed in one fixed order of operations that depends neither on how many rows nor
 // on how many tokens a call covers, so that neither threads nor batches change a result.
 
-/// Y[tokens, rows] = X[tokens, cols] W[rows, cols]^T for a range of W's rows. A range of packed rows starts
-/// with a panel; w is then that panel, and w_stride is of no meaning.
+/// Y[tokens, rows] = X[tokens, cols] W[rows, cols]^T for a range of W's rows.
 struct MatmulArgs {
-  const std::byte* w = nullptr;  ///< first row of the range
-  std::int64_t w_stride = 0;     ///< bytes from row to row
+  const std::byte* w = nullptr;  ///< the panel that the range starts with
   std::int64_t rows = 0, cols = 0;
   const std::byte* input = nullptr;  ///< X as prepare() left it, all tokens; aligned to 4, faster at 64
   std::int64_t tokens = 0;
@@ -31,9 +29,10 @@ struct MatmulArgs {
       nullptr;  ///< scratch_bytes(cols), private to the calling thread; aligned to 4, faster at 64
 };
 
-/// One way to multiply by weights of one type.
+/// One way to multiply by packed weights of one type.
 struct MatmulKernel {
-  /// Ranges of rows should start at multiples of this for speed; results do not depend on it.
+  /// Ranges of rows should be multiples of this for speed, and must start with a panel; results do not depend
+  /// on it.
   std::int64_t row_block = 1;
   /// Tokens prepared in one piece: ranges given to prepare() start at multiples of this.
   std::int64_t token_block = 1;
@@ -48,24 +47,9 @@ struct MatmulKernel {
   void (*multiply)(const MatmulArgs& args) noexcept = nullptr;
 };
 
-/// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`.
+/// Tokens up to which PackedKernels::few and ::many are meant.
 inline constexpr std::int64_t kFewTokens = 16;
 inline constexpr std::int64_t kManyTokens = 128;
-
-/// Multiplication by weights of one type. `few` streams the weights once; `many` packs panels of them for
-/// reuse; both keep X in f32. `bulk` may round X to the weights' own type where that is faster: for a
-/// short prompt it would save little, so only long ones pay that price.
-struct WeightKernels {
-  MatmulKernel few;
-  MatmulKernel many;
-  MatmulKernel bulk;
-
-  /// The kernel for a product of that many tokens.
-  [[nodiscard]] const MatmulKernel& for_tokens(std::int64_t tokens) const noexcept {
-    if (tokens <= kFewTokens) return few;
-    return tokens <= kManyTokens ? many : bulk;
-  }
-};
 
 /// How a matrix is held for multiplication: floats of some width, or integers of 8 or 4 bits in groups of
 /// kGroup columns that share an f16 scale.
@@ -171,9 +155,8 @@ struct ProbeKernels {
 /// All arithmetic for one instruction set. Immutable.
 struct KernelTable {
   std::string_view name;
-  std::array<WeightKernels, kWeightTypes> weights;  ///< by DType
-  std::array<PackedKernels, kPackedTypes> packed;   ///< by PackedType
-  std::array<KvKernels, kKvTypes> kv;               ///< by KvType
+  std::array<PackedKernels, kPackedTypes> packed;  ///< by PackedType
+  std::array<KvKernels, kKvTypes> kv;              ///< by KvType
 
   /// dst[n] = src[n] widened to f32, by DType.
   std::array<void (*)(const std::byte* src, std::int64_t n, float* dst) noexcept, kWeightTypes> widen;

@@ -2,8 +2,6 @@
 // a vocabulary.
 // clang-format off
 #include "kernels/generic/elements.inl"
-#include "kernels/generic/few.inl"
-#include "kernels/generic/many.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_few.inl"
 #include "kernels/generic/panel_many.inl"

@@ -26,30 +26,18 @@ struct F32 : ColumnPair<F32> {
   static constexpr std::int64_t kBytes = 4;
   static V load(const void* from) { return load_f32(from); }
   static void store(void* to, V v) { store_f32(to, v); }
-  template <int>
-  static V column(V words) {
-    return words;
-  }
 };
 
 struct F16 : ColumnPair<F16> {
   static constexpr std::int64_t kBytes = 2;
   static V load(const void* from) { return load_f16(from); }
   static void store(void* to, V v) { store_f16(to, v); }
-  template <int i>
-  static V column(V words) {
-    return i == 0 ? low_f16(words) : high_f16(words);
-  }
 };
 
 struct Bf16 {
   static constexpr std::int64_t kBytes = 2;
   static V load(const void* from) { return load_bf16(from); }
   static void store(void* to, V v) { store_bf16(to, v); }
-  template <int i>
-  static V column(V words) {
-    return i == 0 ? low_bf16(words) : high_bf16(words);
-  }
   /// The two columns of each row lie side by side: the order of VDPBF16PS and of AMX tiles.
   static V load_of_pair(const std::byte* from, int which) {
     return which == 0 ? low_bf16(load_f32(from)) : high_bf16(load_f32(from));
@@ -62,14 +50,6 @@ template <int N>
 using Row = V[static_cast<std::size_t>(N)];
 template <int M, int N>
 using Grid = V[static_cast<std::size_t>(M)][static_cast<std::size_t>(N)];
-
-/// The first n bytes at `from`, at most a vector, zeros after them.
-inline V load_bytes(const void* from, std::int64_t n) {
-  if (n >= static_cast<std::int64_t>(sizeof(V))) return load(from);
-  alignas(64) std::byte whole[sizeof(V)] = {};
-  std::memcpy(whole, from, static_cast<std::size_t>(n));
-  return load(whole);
-}
 
 /// The first n elements (below kLanes) at `from`, zeros after them.
 template <class T>

@@ -3,18 +3,19 @@
 // all tokens are multiplied by them. Besides being faster than integers where the processor multiplies bf16
 // at half the rate of bytes, since X needs 16 bits of them, this has no scales within.
 
-inline std::size_t integer_bulk_scratch(std::int64_t) noexcept {
-  return static_cast<std::size_t>(kManyRows * kManyColumns * Bf16::kBytes);
+template <class P>
+std::size_t integer_bulk_scratch(std::int64_t) noexcept {
+  return static_cast<std::size_t>(kManyRows * kManyColumns<P> * Bf16::kBytes);
 }
 
 template <class P, class W>
 void integer_bulk_multiply(const MatmulArgs& a) noexcept {
-  static_assert(kManyColumns % kBlockColumns == 0);
+  static_assert(kManyColumns<P> % kBlockColumns == 0);
   const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
   const std::int64_t all_blocks = round_up(a.cols, kBlockColumns) / kBlockColumns;
-  for_each_block(a, [&](const PanelBlock& block, const PanelBlock&) {
+  for_each_block<P>(a, [&](const PanelBlock& block, const PanelBlock&) {
     const std::int64_t first = block.column / kBlockColumns;
-    const std::int64_t blocks = std::min(kManyColumns / kBlockColumns, all_blocks - first);
+    const std::int64_t blocks = std::min(kManyColumns<P> / kBlockColumns, all_blocks - first);
     const std::int64_t panel = blocks * kBlockColumns * kLanes * Bf16::kBytes;
     for (std::int64_t r = 0; r < round_up(block.rows, kLanes); r += kLanes) {
       unpack_blocks<W>(a.w + (block.row + r) / kLanes * stride + first * W::kBytes, blocks,
@@ -27,5 +28,5 @@ void integer_bulk_multiply(const MatmulArgs& a) noexcept {
 template <class P, class W>
 constexpr MatmulKernel integer_bulk_kernel() {
   return {2 * kLanes,           kTileTokens,      tiles_bytes<P>,
-          integer_bulk_scratch, prepare_tiles<P>, integer_bulk_multiply<P, W>};
+          integer_bulk_scratch<P>, prepare_tiles<P>, integer_bulk_multiply<P, W>};
 }

@@ -2,13 +2,13 @@
 //
 // X lies in tiles of kTileTokens tokens, [unit][token]: a unit is the 32 bits that one lane multiplies at a
 // time, a float, or where P says so a pair of narrower columns. A register tile is two panels by a tile of
-// tokens: vectors of weights times broadcast values of X. kManyColumns columns of kManyRows rows stay in the
+// tokens: vectors of weights times broadcast values of X. kManyUnits units of kManyRows rows stay in the
 // second cache level while all tokens are multiplied by them, and a tile of X in the first.
 //
-// An output is one chain of multiply-adds for each kManyColumns columns, added up in Y in order; padding
-// columns are zeros.
+// An output is one chain of multiply-adds for each kManyUnits units, added up in Y in order; padding columns
+// are zeros.
 
-inline constexpr std::int64_t kManyColumns = 512;
+inline constexpr std::int64_t kManyUnits = 512;
 inline constexpr std::int64_t kManyRows = 8 * kLanes;
 
 /// Products in floats.
@@ -146,20 +146,24 @@ void many_block(const MatmulArgs& a, const PanelBlock& block, const BlockPanels&
   }
 }
 
+/// Columns in a block.
+template <class P>
+inline constexpr std::int64_t kManyColumns = kManyUnits * 2 / P::kPairUnits;
+
 /// Calls visit(block, next) for the blocks of columns within blocks of rows: one at least, so that Y is set
 /// where W has no columns.
-template <class Visit>
+template <class P, class Visit>
 void for_each_block(const MatmulArgs& a, const Visit& visit) {
+  constexpr std::int64_t kColumns = kManyColumns<P>;
   const std::int64_t padded = panel_columns(a.cols);
   const auto block_at = [&](std::int64_t row, std::int64_t column) {
-    return PanelBlock{row, std::min(kManyRows, a.rows - row), column,
-                      std::min(kManyColumns, padded - column)};
+    return PanelBlock{row, std::min(kManyRows, a.rows - row), column, std::min(kColumns, padded - column)};
   };
   PanelBlock block = block_at(0, 0);
   while (block.rows > 0) {
-    const bool row_ends = block.column + kManyColumns >= padded;
+    const bool row_ends = block.column + kColumns >= padded;
     const PanelBlock next =
-        row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.column + kManyColumns);
+        row_ends ? block_at(block.row + block.rows, 0) : block_at(block.row, block.column + kColumns);
     visit(block, next);
     block = next;
   }
@@ -172,7 +176,7 @@ void many_multiply_panels(const MatmulArgs& a) noexcept {
   const auto at = [&](const PanelBlock& block) {
     return a.w + block.row / kLanes * panel + block.column * kLanes * W::kBytes;
   };
-  for_each_block(a, [&](const PanelBlock& block, const PanelBlock& next) {
+  for_each_block<P>(a, [&](const PanelBlock& block, const PanelBlock& next) {
     many_block<P>(a, block, {at(block), panel, at(next)});
   });
 }

@@ -20,8 +20,8 @@ inline std::uint64_t probe_read(const std::byte* data, std::size_t bytes) noexce
   return all;
 }
 
-/// Independent sums: enough to hide the latency of two operations a cycle, few enough for sixteen registers.
-inline constexpr int kProbeSums = 12;
+/// Independent sums: enough to hide the latency of two operations a cycle, few enough for the registers.
+inline constexpr int kProbeSums = kRegisters * 3 / 4;
 
 /// Runs `rounds` times kProbeSums products of P, each of which counts `operations`.
 template <class P>

@@ -1,14 +1,8 @@
 // All generic kernels of one instruction set as a table.
 
-template <class W>
-constexpr WeightKernels weight_kernels() {
-  return {few_kernel<W>(), many_kernel<FloatProduct<W>>(), many_kernel<FloatProduct<W>>()};
-}
-
 constexpr KernelTable generic_table(std::string_view name) {
   KernelTable table{};
   table.name = name;
-  table.weights = {weight_kernels<F32>(), weight_kernels<F16>(), weight_kernels<Bf16>()};
   table.packed[static_cast<std::size_t>(PackedType::f32)] = float_panels<F32>();
   table.packed[static_cast<std::size_t>(PackedType::f16)] = float_panels<F16>();
   table.packed[static_cast<std::size_t>(PackedType::bf16)] = float_panels<Bf16>();

@@ -54,14 +54,6 @@ inline __m128i low_halves(__m256i words) {
   return _mm_packus_epi32(_mm256_castsi256_si128(masked), _mm256_extracti128_si256(masked, 1));
 }
 
-inline V low_f16(V words) {
-  return _mm256_cvtph_ps(low_halves(_mm256_castps_si256(words)));
-}
-
-inline V high_f16(V words) {
-  return _mm256_cvtph_ps(low_halves(_mm256_srli_epi32(_mm256_castps_si256(words), 16)));
-}
-
 inline void store_f16(void* to, V v) {
   _mm_storeu_si128(static_cast<__m128i*>(to),
                    _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

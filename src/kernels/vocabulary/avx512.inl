@@ -48,14 +48,6 @@ inline V high_bf16(V words) {
   return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(words), _mm512_set1_epi32(-0x10000)));
 }
 
-inline V low_f16(V words) {
-  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_castps_si512(words)));
-}
-
-inline V high_f16(V words) {
-  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(words), 16)));
-}
-
 inline void store_f16(void* to, V v) {
   _mm256_storeu_si256(static_cast<__m256i*>(to),
                       _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

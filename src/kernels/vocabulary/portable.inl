@@ -8,7 +8,7 @@
 //   V                    vector of floats with the operators + - * /
 //   zero, set, load, store          as they say; memory needs no alignment
 //   load_f16, load_bf16             kLanes 16-bit values, widened exactly
-//   low_f16, high_f16, low_bf16, high_bf16   the value in that half of every lane's 32 bits, widened
+//   low_bf16, high_bf16             the value in that half of every lane's 32 bits, widened
 //   store_f16, store_bf16           rounded to nearest, ties to even
 //   pair_bf16(even, odd)            both so rounded, into the lower and the upper halves of 32 bits
 //   fma(a, b, c)         a * b + c, in one rounding where the processor can
@@ -78,25 +78,13 @@ inline U load_u16(const void* from) {
   return __builtin_convertvector(v, U);
 }
 
-/// From bits in the lower halves; what is in the upper halves does not count.
-inline V widen_f16(U bits) {
+inline V load_f16(const void* from) {
+  const U bits = load_u16(from);
   // Read as the top of a float, a half has an exponent too small by 112; the product also normalises
   // subnormals.
   const V scaled = reinterpret_cast<V>((bits & 0x7FFFu) << 13) * 0x1p112f;
   const U not_finite = reinterpret_cast<U>((bits & 0x7C00u) == 0x7C00u) & 0x7F800000u;
   return reinterpret_cast<V>(reinterpret_cast<U>(scaled) | not_finite | ((bits & 0x8000u) << 16));
-}
-
-inline V load_f16(const void* from) {
-  return widen_f16(load_u16(from));
-}
-
-inline V low_f16(V words) {
-  return widen_f16(reinterpret_cast<U>(words));
-}
-
-inline V high_f16(V words) {
-  return widen_f16(reinterpret_cast<U>(words) >> 16);
 }
 
 inline V load_bf16(const void* from) {
