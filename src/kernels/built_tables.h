@@ -20,7 +20,7 @@ struct BuiltTable {
 };
 
 /// Defined by the ISA files, where the processor is of that kind.
-extern const BuiltTable kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Bf16;
+extern const BuiltTable kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Bf16, kNeon;
 
 /// The tables of this build, the plainest first.
 [[nodiscard]] std::span<const BuiltTable* const> built_tables() noexcept;

@@ -5,6 +5,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace qgen::kernels {
@@ -56,6 +59,12 @@ CpuFeatures detect_cpu_features() noexcept {
   features.avx512_bf16 = zmm && bit(seven_more.a, 5);
   return features;
 }
+#elif defined(__aarch64__) && defined(__linux__)
+CpuFeatures detect_cpu_features() noexcept {
+  CpuFeatures features;
+  features.asimd_dot_product = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  return features;
+}
 #else
 CpuFeatures detect_cpu_features() noexcept {
   return {};
@@ -63,7 +72,7 @@ CpuFeatures detect_cpu_features() noexcept {
 #endif
 
 std::vector<std::string_view> feature_names(const CpuFeatures& features) {
-  const std::array<std::pair<bool, std::string_view>, 11> all{{{features.popcnt, "popcnt"},
+  const std::array<std::pair<bool, std::string_view>, 12> all{{{features.popcnt, "popcnt"},
                                                                {features.f16c, "f16c"},
                                                                {features.fma, "fma"},
                                                                {features.avx2, "avx2"},
@@ -73,7 +82,8 @@ std::vector<std::string_view> feature_names(const CpuFeatures& features) {
                                                                {features.avx512dq, "avx512dq"},
                                                                {features.avx512vl, "avx512vl"},
                                                                {features.avx512_vnni, "avx512_vnni"},
-                                                               {features.avx512_bf16, "avx512_bf16"}}};
+                                                               {features.avx512_bf16, "avx512_bf16"},
+                                                               {features.asimd_dot_product, "asimddp"}}};
   std::vector<std::string_view> names;
   for (const auto& [present, name] : all) {
     if (present) names.push_back(name);

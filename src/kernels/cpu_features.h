@@ -11,9 +11,10 @@ struct CpuFeatures {
   bool avx2 = false, fma = false, f16c = false, popcnt = false, avx_vnni = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false;
   bool avx512_vnni = false, avx512_bf16 = false;
+  bool asimd_dot_product = false;
 };
 
-/// Asks the processor; on others than x86-64 nothing is set.
+/// Asks the processor; on others than x86-64 and AArch64 with Linux nothing is set.
 [[nodiscard]] CpuFeatures detect_cpu_features() noexcept;
 /// Names, as Linux writes them, of the instruction sets that are set.
 [[nodiscard]] std::vector<std::string_view> feature_names(const CpuFeatures& features);

@@ -12,6 +12,8 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvxVnni, &kAvx512, &kAvx512Bf16};
+#elif defined(__aarch64__)
+constexpr std::array kBuilt{&kScalar, &kNeon};
 #else
 constexpr std::array kBuilt{&kScalar};
 #endif

@@ -65,6 +65,13 @@ TEST(DispatchRule, NeverRoundsInputsByItself) {
   f.avx512_bf16 = true;
   EXPECT_EQ(best_table(f).name, "avx512");
 }
+#elif defined(__aarch64__)
+TEST(DispatchRule, TakesNeonWhereItComesWithDotProducts) {
+  CpuFeatures f;
+  EXPECT_EQ(best_table(f).name, "scalar");
+  f.asimd_dot_product = true;
+  EXPECT_EQ(best_table(f).name, "neon");
+}
 #endif
 
 TEST(Dispatch, ListsPlainestFirstAndBestLast) {

@@ -18,7 +18,8 @@ TEST_P(ProbeTest, ReadsExactlyTheGivenBytes) {
 TEST_P(ProbeTest, CountsTheOperationsOfEveryInstructionThatTheTableHas) {
   ASSERT_NE(table().probe.f32, nullptr);
   EXPECT_EQ(table().probe.bf16 != nullptr, table().name == "avx512bf16");
-  EXPECT_EQ(table().probe.int8 != nullptr, table().name.starts_with("avx512") || table().name == "avxvnni");
+  EXPECT_EQ(table().probe.int8 != nullptr,
+            table().name.starts_with("avx512") || table().name == "avxvnni" || table().name == "neon");
   for (const auto probe : {table().probe.f32, table().probe.bf16, table().probe.int8}) {
     if (probe == nullptr) continue;
     EXPECT_EQ(probe(0), 0);
