@@ -50,6 +50,6 @@ struct Q4 : BlockOf<kGroupVectors> {
 };
 
 template <class W>
-std::size_t panel_bytes(std::int64_t cols) noexcept {
+std::size_t integer_panel_bytes(std::int64_t cols) noexcept {
   return static_cast<std::size_t>(round_up(round_up(cols, kBlockColumns) / kBlockColumns * W::kBytes, 64));
 }

@@ -17,7 +17,7 @@ std::size_t integer_input_bytes(std::int64_t tokens, std::int64_t cols) noexcept
   return static_cast<std::size_t>(round_up(tokens, TokenBlock) * input_groups(cols)) * sizeof(InputGroup);
 }
 
-inline std::size_t no_scratch_bytes(std::int64_t) noexcept {
+inline std::size_t integer_scratch_bytes(std::int64_t) noexcept {
   return 0;
 }
 

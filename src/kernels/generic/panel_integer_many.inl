@@ -1,9 +1,9 @@
 // Y[t, r] = sum over c of W[r, c] * X[t, c] for W in panels of integers (see panel_integer.inl) and many
-// tokens; see panel_integer_few.inl for how an output is summed up. Some panels' part of kManyColumns columns
-// stays in the first cache level and is multiplied by all tokens, which stream past it.
+// tokens; see panel_integer_few.inl for how an output is summed up. Some panels' part of kIntegerManyColumns
+// columns stays in the first cache level and is multiplied by all tokens, which stream past it.
 
-inline constexpr std::int64_t kManyColumns = 1024;
-inline constexpr std::int64_t kManyRows = kBytePanels * kLanes;
+inline constexpr std::int64_t kIntegerManyColumns = 1024;
+inline constexpr std::int64_t kIntegerManyRows = kBytePanels * kLanes;
 
 /// Some blocks of neighbouring panels times the same groups of a tile of X.
 struct IntegerTile {
@@ -19,8 +19,8 @@ struct IntegerTile {
 
 /// Adds the products of one group of a block.
 template <class W, int group, int Panels, int Tokens>
-void many_add_group(const std::byte* block, std::int64_t panel_stride, const InputGroup* x,
-                    Grid<Tokens, Panels>& sums) {
+void integer_many_group(const std::byte* block, std::int64_t panel_stride, const InputGroup* x,
+                        Grid<Tokens, Panels>& sums) {
   using Products = typename W::Products;
   IntegerGrid<Tokens, Panels> products;
   QGEN_UNROLL
@@ -68,8 +68,8 @@ void integer_many_tile(const IntegerTile& a) {
   const std::byte* block = a.w;
   const InputGroup* x = a.x;
   for (std::int64_t b = 0; b < a.blocks; ++b) {
-    many_add_group<W, 0, Panels, Tokens>(block, a.panel_stride, x, sums);
-    many_add_group<W, 1, Panels, Tokens>(block, a.panel_stride, x + kByteTokens, sums);
+    integer_many_group<W, 0, Panels, Tokens>(block, a.panel_stride, x, sums);
+    integer_many_group<W, 1, Panels, Tokens>(block, a.panel_stride, x + kByteTokens, sums);
     block += W::kBytes;
     x += kBlockGroups * kByteTokens;
   }
@@ -82,15 +82,16 @@ void integer_many_tile(const IntegerTile& a) {
   }
 }
 
-/// kManyRows, at most, from `row` on and kManyColumns from `column` on for all tokens.
+/// kIntegerManyRows, at most, from `row` on and kIntegerManyColumns from `column` on for all tokens.
 template <class W>
 void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t column) {
   const std::int64_t groups = input_groups(a.cols);
-  const std::int64_t rows = std::min(kManyRows, a.rows - row), panels = round_up(rows, kLanes) / kLanes;
-  const auto stride = static_cast<std::int64_t>(panel_bytes<W>(a.cols));
+  const std::int64_t rows = std::min(kIntegerManyRows, a.rows - row),
+                     panels = round_up(rows, kLanes) / kLanes;
+  const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
   IntegerTile tile{a.w + row / kLanes * stride + column / kBlockColumns * W::kBytes,
                    stride,
-                   std::min(kManyColumns, groups * kGroup - column) / kBlockColumns,
+                   std::min(kIntegerManyColumns, groups * kGroup - column) / kBlockColumns,
                    reinterpret_cast<const InputGroup*>(a.input) + column / kGroup * kByteTokens,
                    a.y + row,
                    a.y_stride,
@@ -109,19 +110,19 @@ void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t colu
 
 template <class W>
 void integer_many_multiply(const MatmulArgs& a) noexcept {
-  for (std::int64_t row = 0; row < a.rows; row += kManyRows) {
+  for (std::int64_t row = 0; row < a.rows; row += kIntegerManyRows) {
     // At least once, so that Y is set where W has no columns.
-    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kManyColumns) integer_many_block<W>(a, row, c);
+    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerManyColumns) integer_many_block<W>(a, row, c);
   }
 }
 
 template <class W>
 constexpr PackedKernels integer_kernels() {
-  const MatmulKernel many{kManyRows,
+  const MatmulKernel many{kIntegerManyRows,
                           kByteTokens,
                           integer_input_bytes<kByteTokens>,
-                          no_scratch_bytes,
+                          integer_scratch_bytes,
                           integer_prepare<W, kByteTokens>,
                           integer_many_multiply<W>};
-  return {kLanes, panel_bytes<W>, pack_panel<W>, integer_few_kernel<W>(), many, many};
+  return {kLanes, integer_panel_bytes<W>, pack_integer_panel<W>, integer_few_kernel<W>(), many, many};
 }

@@ -127,8 +127,8 @@ inline void store_quads(Q4, const Quads (&quads)[kBlockGroups], std::byte* block
 }
 
 template <class W>
-void pack_panel(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-                std::byte* panel) noexcept {
+void pack_integer_panel(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                        std::byte* panel) noexcept {
   for (std::int64_t c = 0; c < cols; c += kBlockColumns) {
     std::byte* block = panel + c / kBlockColumns * W::kBytes;
     Quads quads[kBlockGroups];
