@@ -17,7 +17,7 @@ struct BuiltTable {
 };
 
 /// Defined by the ISA files, where the processor is of that kind.
-extern const BuiltTable kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Bf16, kAmx;
+extern const BuiltTable kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Bf16, kAmx, kNeon;
 
 /// The tables of this build, the plainest first.
 [[nodiscard]] std::span<const BuiltTable* const> built_tables() noexcept;

@@ -9,6 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace qgen::kernels {
@@ -81,6 +84,12 @@ CpuFeatures detect_cpu_features() noexcept {
   features.amd = made_by_amd();
   return features;
 }
+#elif defined(__aarch64__) && defined(__linux__)
+CpuFeatures detect_cpu_features() noexcept {
+  CpuFeatures features;
+  features.asimd_dot_product = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  return features;
+}
 #else
 CpuFeatures detect_cpu_features() noexcept {
   return {};
@@ -88,7 +97,7 @@ CpuFeatures detect_cpu_features() noexcept {
 #endif
 
 std::vector<std::string_view> feature_names(const CpuFeatures& features) {
-  const std::array<std::pair<bool, std::string_view>, 13> all{{{features.popcnt, "popcnt"},
+  const std::array<std::pair<bool, std::string_view>, 14> all{{{features.popcnt, "popcnt"},
                                                                {features.f16c, "f16c"},
                                                                {features.fma, "fma"},
                                                                {features.avx2, "avx2"},
@@ -100,7 +109,9 @@ std::vector<std::string_view> feature_names(const CpuFeatures& features) {
                                                                {features.avx512_vnni, "avx512_vnni"},
                                                                {features.avx512_bf16, "avx512_bf16"},
                                                                {features.amx_tile, "amx_tile"},
-                                                               {features.amx_bf16, "amx_bf16"}}};
+                                                               {features.amx_bf16, "amx_bf16"},
+
+                                                               {features.asimd_dot_product, "asimddp"}}};
   std::vector<std::string_view> names;
   for (const auto& [present, name] : all) {
     if (present) names.push_back(name);

@@ -13,10 +13,12 @@ struct CpuFeatures {
   bool avx512_vnni = false, avx512_bf16 = false;
   bool amx_tile = false, amx_bf16 = false;
   bool amd = false;
+  bool asimd_dot_product = false;
 };
 
-/// Asks the processor; on others than x86-64 nothing is set. Where there are tile registers (AMX), it asks
-/// the operating system, once, to save them for this process; they count only if it will.
+/// Asks the processor; on others than x86-64 and AArch64 with Linux nothing is set. Where there are tile
+/// registers (AMX), it asks the operating system, once, to save them for this process; they count only if it
+/// will.
 [[nodiscard]] CpuFeatures detect_cpu_features() noexcept;
 /// Names, as Linux writes them, of the instruction sets that are set.
 [[nodiscard]] std::vector<std::string_view> feature_names(const CpuFeatures& features);

@@ -12,6 +12,8 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::array kBuilt{&kScalar, &kAvx2, &kAvxVnni, &kAvx512, &kAvx512Bf16, &kAmx};
+#elif defined(__aarch64__)
+constexpr std::array kBuilt{&kScalar, &kNeon};
 #else
 constexpr std::array kBuilt{&kScalar};
 #endif
@@ -42,6 +44,8 @@ const BuiltTable& best_table(const CpuFeatures& features) noexcept {
   for (const BuiltTable* built : {&kAvx512, &kAvxVnni, &kAvx2}) {
     if (built->usable(features)) return *built;
   }
+#elif defined(__aarch64__)
+  if (kNeon.usable(features)) return kNeon;
 #else
   static_cast<void>(features);
 #endif

@@ -116,7 +116,9 @@ class GoldenModel : public ::testing::TestWithParam<std::tuple<std::string, Runn
     const Runner& runner = std::get<1>(GetParam());
     EngineOptions options;
     options.device = runner.device;
-    options.device_options = {.threads = 1};
+    options.device_options.threads = 1;
+    options.device_options.kernels = runner.kernels;
+    options.device_options.kv = runner.kv;
     return options;
   }
 

@@ -94,6 +94,13 @@ TEST(DispatchRule, TakesTilesWhereverTheyAreComplete) {
     EXPECT_NE(best_table(f).name, "amx");
   }
 }
+#elif defined(__aarch64__)
+TEST(DispatchRule, TakesNeonWhereItComesWithDotProducts) {
+  CpuFeatures f;
+  EXPECT_EQ(best_table(f).name, "scalar");
+  f.asimd_dot_product = true;
+  EXPECT_EQ(best_table(f).name, "neon");
+}
 #endif
 
 TEST(Dispatch, ListsPlainestFirstAndBestLast) {

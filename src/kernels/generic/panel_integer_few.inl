@@ -12,7 +12,7 @@ inline constexpr std::int64_t kPanelAhead = 8192;
 /// Adds the products of one group of a block. Its weights stay in registers, so that all of them are asked
 /// for at once and early.
 template <class W, int group, int Tokens>
-void few_add_group(const std::byte* block, const InputGroup* x, Row<Tokens>& sums) {
+void integer_few_group(const std::byte* block, const InputGroup* x, Row<Tokens>& sums) {
   using Products = typename W::Products;
   Quads w;
   QGEN_UNROLL
@@ -34,14 +34,14 @@ void few_add_group(const std::byte* block, const InputGroup* x, Row<Tokens>& sum
 
 /// A panel times a tile of X, for `rows` rows of Y.
 template <class W, int Tokens>
-void few_panel(const std::byte* panel, const InputGroup* x, std::int64_t blocks, float* y,
-               std::int64_t y_stride, std::int64_t rows) {
+void integer_few_panel(const std::byte* panel, const InputGroup* x, std::int64_t blocks, float* y,
+                       std::int64_t y_stride, std::int64_t rows) {
   Row<Tokens> sums = {};
   for (std::int64_t b = 0; b < blocks; ++b) {
     QGEN_UNROLL
     for (std::int64_t line = 0; line < W::kBytes; line += 64) __builtin_prefetch(panel + kPanelAhead + line);
-    few_add_group<W, 0, Tokens>(panel, x, sums);
-    few_add_group<W, 1, Tokens>(panel, x + kByteFewTokens, sums);
+    integer_few_group<W, 0, Tokens>(panel, x, sums);
+    integer_few_group<W, 1, Tokens>(panel, x + kByteFewTokens, sums);
     panel += W::kBytes;
     x += kBlockGroups * kByteFewTokens;
   }
@@ -57,8 +57,8 @@ void integer_few_multiply(const MatmulArgs& a) noexcept {
     for (std::int64_t t = 0; t < a.tokens; t += kByteFewTokens) {
       const InputGroup* x = reinterpret_cast<const InputGroup*>(a.input) + t * groups;
       with_constant<kByteFewTokens>(std::min<std::int64_t>(kByteFewTokens, a.tokens - t), [&](auto tokens) {
-        few_panel<W, decltype(tokens)::value>(panel, x, groups / kBlockGroups, a.y + t * a.y_stride + row,
-                                              a.y_stride, a.rows - row);
+        integer_few_panel<W, decltype(tokens)::value>(panel, x, groups / kBlockGroups,
+                                                      a.y + t * a.y_stride + row, a.y_stride, a.rows - row);
       });
     }
     panel += integer_panel_bytes<W>(a.cols);

@@ -35,13 +35,11 @@ inline V group_largest(const GroupColumns& w) {
   return most + bad;
 }
 
-/// Stores scales and returns what they were rounded to; infinity becomes NaN.
+/// Stores scales and returns what they were rounded to. A scale that is infinite makes zeros of the integers,
+/// and zero times infinity is NaN.
 inline V store_scale(void* to, V scale) {
   store_f16(to, scale);
-  const V rounded = load_f16(to);
-  const V checked = rounded + (rounded - rounded);
-  store_f16(to, checked);
-  return checked;
+  return load_f16(to);
 }
 
 /// Bytes of integers in 0..255, `a` lowest.
