@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 namespace qgen {
 namespace {
@@ -11,6 +12,10 @@ constexpr PlanDims kDims{3, 32, 4, 2, 8, 48, 67, 4096};
 
 std::shared_ptr<const KvLayout> layout(KvType type) {
   return std::make_shared<KvLayout>(kDims, type);
+}
+
+std::shared_ptr<KvPages> pages(KvType type) {
+  return std::make_shared<KvPages>(KvLayout(kDims, type));
 }
 
 TEST(KvLayout, CountsBytesOfOnePosition) {
@@ -38,34 +43,34 @@ TEST(KvLayout, ChunksTileThePageWithoutOverlap) {
 }
 
 TEST(CpuTimeline, GrowsByPagesAsPositionsAreUsed) {
-  const auto kv = layout(KvType::f16);
+  const auto kv = pages(KvType::f16);
   CpuTimeline timeline(kv);
   EXPECT_EQ(timeline.bytes(), 0u);
   timeline.reserve(1);
   timeline.advance(1);
-  EXPECT_EQ(timeline.bytes(), kv->page_bytes());
+  EXPECT_EQ(timeline.bytes(), kv->layout().page_bytes());
   timeline.reserve(kKvChunk - 1);
   timeline.advance(kKvChunk - 1);
-  EXPECT_EQ(timeline.bytes(), kv->page_bytes());
+  EXPECT_EQ(timeline.bytes(), kv->layout().page_bytes());
   timeline.reserve(1);
-  EXPECT_EQ(timeline.bytes(), 2 * kv->page_bytes());
+  EXPECT_EQ(timeline.bytes(), 2 * kv->layout().page_bytes());
   EXPECT_EQ(timeline.position(), kKvChunk);
 }
 
 TEST(CpuTimeline, TruncateGivesPagesBack) {
-  const auto kv = layout(KvType::f16);
+  const auto kv = pages(KvType::f16);
   CpuTimeline timeline(kv);
   timeline.reserve(3 * kKvChunk);
   timeline.advance(3 * kKvChunk);
   timeline.truncate(kKvChunk + 1);
-  EXPECT_EQ(timeline.bytes(), 2 * kv->page_bytes());
+  EXPECT_EQ(timeline.bytes(), 2 * kv->layout().page_bytes());
   timeline.truncate(0);
   EXPECT_EQ(timeline.bytes(), 0u);
   EXPECT_EQ(timeline.position(), 0);
 }
 
 TEST(CpuTimeline, ForksShareUntilOneOfThemWrites) {
-  CpuTimeline timeline(layout(KvType::f16));
+  CpuTimeline timeline(pages(KvType::f16));
   timeline.reserve(kKvChunk + 10);
   timeline.advance(kKvChunk + 10);
   *timeline.chunk(1, 0, 0).k = std::byte{42};
@@ -80,6 +85,39 @@ TEST(CpuTimeline, ForksShareUntilOneOfThemWrites) {
   const std::byte* own = timeline.chunk(1, 0, 0).k;
   timeline.reserve(1);
   EXPECT_EQ(timeline.chunk(1, 0, 0).k, own) << "the other side is alone now and need not copy";
+}
+
+TEST(CpuTimeline, TakesPagesThatOthersGaveBack) {
+  const auto kv = pages(KvType::f16);
+  std::byte* first = nullptr;
+  {
+    CpuTimeline timeline(kv);
+    timeline.reserve(1);
+    first = timeline.chunk(0, 0, 0).k;
+  }
+  CpuTimeline next(kv);
+  next.reserve(1);
+  EXPECT_EQ(next.chunk(0, 0, 0).k, first);
+}
+
+TEST(KvPages, KeepsOnlyAFewPages) {
+  const auto kv = pages(KvType::f16);
+  std::vector<KvPages::Page> all;
+  std::set<std::byte*> before;
+  for (int i = 0; i < 20; ++i) before.insert(all.emplace_back(kv->take())->data());
+  all.clear();
+  // Memory that was given to the system may come back at the same place, but not while it is held.
+  std::size_t same = 0;
+  for (int i = 0; i < 4; ++i) same += before.count(all.emplace_back(kv->take())->data());
+  EXPECT_EQ(same, 4u);
+}
+
+TEST(KvPages, OutliveTheirSource) {
+  auto kv = pages(KvType::f16);
+  const KvPages::Page page = kv->take();
+  kv.reset();
+  page->data()[0] = std::byte{1};
+  EXPECT_EQ(page.use_count(), 1);
 }
 
 }  // namespace

@@ -26,12 +26,12 @@ CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& typ
       team_(threads),
       model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, consumed), types.kv,
              widen_vectors(plan_, kernels)},
-      layout_(std::make_shared<KvLayout>(plan_.dims, types.kv)),
+      pages_(std::make_shared<KvPages>(KvLayout(plan_.dims, types.kv))),
       thread_buffers_(static_cast<std::size_t>(threads)),
       scratch_(static_cast<std::size_t>(threads)) {}
 
 std::unique_ptr<Timeline> CpuExecutor::new_timeline() {
-  return std::make_unique<CpuTimeline>(layout_);
+  return std::make_unique<CpuTimeline>(pages_);
 }
 
 void CpuExecutor::set_allowed(std::vector<bool> allowed) {
@@ -65,7 +65,7 @@ std::int64_t CpuExecutor::weight_bytes_per_token() const noexcept {
 }
 
 std::int64_t CpuExecutor::cache_bytes_per_position() const noexcept {
-  return layout_->bytes_per_position();
+  return pages_->layout().bytes_per_position();
 }
 
 // --- one step

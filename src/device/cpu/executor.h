@@ -62,7 +62,7 @@ class CpuExecutor final : public Executor {
   Plan plan_;
   ThreadTeam team_;
   CpuModel model_;
-  std::shared_ptr<const KvLayout> layout_;
+  std::shared_ptr<KvPages> pages_;
   std::vector<ThreadBuffers> thread_buffers_;  // one a member, as is scratch_
   std::vector<ThreadScratch> scratch_;
   Buffers buffers_;

@@ -34,6 +34,27 @@ KvChunk KvLayout::chunk(std::byte* page, std::int64_t layer, std::int64_t head) 
   return chunk;
 }
 
+KvPages::Page KvPages::take() {
+  std::unique_ptr<AlignedBuffer> page;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      page = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  if (page == nullptr) page = std::make_unique<AlignedBuffer>(layout_.page_bytes());
+  return {page.release(), [pages = weak_from_this()](AlignedBuffer* returned) {
+            std::unique_ptr<AlignedBuffer> owned(returned);
+            if (const auto alive = pages.lock()) alive->give_back(std::move(owned));
+          }};
+}
+
+void KvPages::give_back(std::unique_ptr<AlignedBuffer> page) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (spare_.size() < kMostSpare) spare_.push_back(std::move(page));  // reserved: cannot throw
+}
+
 void CpuTimeline::truncate(std::int64_t position) {
   position_ = position;
   pages_.resize(static_cast<std::size_t>((position + kKvChunk - 1) / kKvChunk));
@@ -48,11 +69,11 @@ void CpuTimeline::reserve(std::int64_t count) {
   const auto needed = static_cast<std::size_t>((position_ + count + kKvChunk - 1) / kKvChunk);
   for (std::size_t i = first; i < std::min(needed, pages_.size()); ++i) {
     if (pages_[i].use_count() == 1) continue;
-    auto own = std::make_shared<AlignedBuffer>(layout_->page_bytes());
+    KvPages::Page own = source_->take();
     std::memcpy(own->data(), pages_[i]->data(), own->size());
     pages_[i] = std::move(own);
   }
-  while (pages_.size() < needed) pages_.push_back(std::make_shared<AlignedBuffer>(layout_->page_bytes()));
+  while (pages_.size() < needed) pages_.push_back(source_->take());
 }
 
 }  // namespace qgen

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "qgen/base/aligned_buffer.h"
@@ -29,15 +30,38 @@ class KvLayout {
   std::size_t page_bytes_;
 };
 
+/// Hands out pages and keeps a few of those that come back: fresh memory has to be cleared by the system,
+/// which can take longer than filling it.
+class KvPages : public std::enable_shared_from_this<KvPages> {
+ public:
+  using Page = std::shared_ptr<AlignedBuffer>;
+
+  explicit KvPages(const KvLayout& layout) : layout_(layout) { spare_.reserve(kMostSpare); }
+
+  [[nodiscard]] const KvLayout& layout() const noexcept { return layout_; }
+  /// A page with anything in it, which returns here when nobody holds it any more. Throws Error{memory}.
+  [[nodiscard]] Page take();
+
+ private:
+  static constexpr std::size_t kMostSpare = 4;
+  void give_back(std::unique_ptr<AlignedBuffer> page) noexcept;
+
+  KvLayout layout_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<AlignedBuffer>> spare_;
+};
+
 /// One sequence's cache: pages, shared with forks until written to.
 class CpuTimeline final : public Timeline {
  public:
-  explicit CpuTimeline(std::shared_ptr<const KvLayout> layout) : layout_(std::move(layout)) {}
+  explicit CpuTimeline(std::shared_ptr<KvPages> pages) : source_(std::move(pages)) {}
 
   [[nodiscard]] std::int64_t position() const noexcept override { return position_; }
   void truncate(std::int64_t position) override;
   [[nodiscard]] std::unique_ptr<Timeline> fork() const override;
-  [[nodiscard]] std::size_t bytes() const noexcept override { return pages_.size() * layout_->page_bytes(); }
+  [[nodiscard]] std::size_t bytes() const noexcept override {
+    return pages_.size() * source_->layout().page_bytes();
+  }
 
   /// Makes room for `count` more positions that nobody else sees. Throws Error{memory}; position() does not
   /// change.
@@ -46,12 +70,12 @@ class CpuTimeline final : public Timeline {
   void advance(std::int64_t count) noexcept { position_ += count; }
   /// The chunk that holds positions [index * kKvChunk, (index + 1) * kKvChunk).
   [[nodiscard]] KvChunk chunk(std::int64_t index, std::int64_t layer, std::int64_t head) const noexcept {
-    return layout_->chunk(pages_[static_cast<std::size_t>(index)]->data(), layer, head);
+    return source_->layout().chunk(pages_[static_cast<std::size_t>(index)]->data(), layer, head);
   }
 
  private:
-  std::shared_ptr<const KvLayout> layout_;
-  std::vector<std::shared_ptr<AlignedBuffer>> pages_;
+  std::shared_ptr<KvPages> source_;
+  std::vector<KvPages::Page> pages_;
   std::int64_t position_ = 0;
 };
 
