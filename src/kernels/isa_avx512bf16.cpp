@@ -1,6 +1,6 @@
 // As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16, q8 and q4 rounds X to bf16 and multiplies pairs of
-// columns by VDPBF16PS, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5,
-// half of it on Intel's processors.
+// columns by VDPBF16PS, and so does attention in such steps, which takes subnormals for zeros. Twice the
+// speed of floats on AMD's Zen 4 and Zen 5, half of it on Intel's processors.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
@@ -19,6 +19,9 @@ namespace {
 #include "kernels/generic/panel_integer.inl"
 #include "kernels/generic/panel_integer_unpack.inl"
 #include "kernels/generic/panel_integer_bulk.inl"
+#include "kernels/generic/elementwise.inl"
+#include "kernels/generic/attention.inl"
+#include "kernels/generic/attention_bulk.inl"
 #include "kernels/generic/probe.inl"
 // clang-format on
 
@@ -35,6 +38,13 @@ struct PairUnits {
     return reinterpret_cast<V>(_mm512_cvtne2ps_pbh(high, low));
   }
 
+  /// Both rounded, into the lower and the upper halves of 32 bits.
+  static V pair(V even, V odd) {
+    const __m512i low = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(even)));
+    const __m512i high = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(odd)));
+    return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+  }
+
   static V multiply_add(V w, V x, V y) {
     return _mm512_dpbf16_ps(y, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
   }
@@ -45,6 +55,9 @@ double probe_bf16(std::int64_t rounds) noexcept {
 }
 
 constexpr MatmulKernel kBulkBf16 = many_panel_kernel<PairUnits>();
+constexpr std::array<void (*)(const AttendArgs&) noexcept, kKvTypes> kAttendBulk{
+    attend_bulk<F32, PairUnits>, attend_bulk<F16, PairUnits>, attend_bulk<Bf16, PairUnits>,
+    attend_bulk<I8, PairUnits>};
 constexpr MatmulKernel kBulkQ8 = integer_bulk_kernel<PairUnits, Q8>();
 constexpr MatmulKernel kBulkQ4 = integer_bulk_kernel<PairUnits, Q4>();
 }  // namespace
@@ -61,6 +74,7 @@ const KernelTable& avx512bf16_table() noexcept {
     changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = avx512bf16::kBulkQ8;
     changed.packed[static_cast<std::size_t>(PackedType::q4)].bulk = avx512bf16::kBulkQ4;
+    for (std::size_t i = 0; i < kKvTypes; ++i) changed.kv[i].attend_bulk = avx512bf16::kAttendBulk[i];
     changed.probe.bf16 = avx512bf16::probe_bf16;
     return changed;
   }();

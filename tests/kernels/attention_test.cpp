@@ -78,10 +78,10 @@ struct Attended {
 };
 
 Attended attend(const KernelTable& table, KvType type, Chunk& chunk, const std::vector<float>& q,
-                std::int64_t head_dim, const std::vector<std::int32_t>& visible) {
+                std::int64_t head_dim, const std::vector<std::int32_t>& visible, bool bulk = false) {
   const auto queries = static_cast<std::int64_t>(visible.size());
   Attended result(queries, head_dim);
-  const GuardedBytes scratch(static_cast<std::size_t>(queries * kKvChunk) * sizeof(float));
+  const GuardedBytes scratch(static_cast<std::size_t>(attend_scratch(head_dim)) * sizeof(float));
   AttendArgs args;
   args.q = q.data();
   args.q_stride = head_dim;
@@ -94,7 +94,8 @@ Attended attend(const KernelTable& table, KvType type, Chunk& chunk, const std::
   args.max = result.max.data();
   args.sum = result.sum.data();
   args.scratch = scratch.floats();
-  table.kv[static_cast<std::size_t>(type)].attend(args);
+  const KvKernels& kernels = table.kv[static_cast<std::size_t>(type)];
+  (bulk ? kernels.attend_bulk : kernels.attend)(args);
   return result;
 }
 
@@ -116,7 +117,8 @@ void fill(Chunk& chunk, RandomFloats& random, std::int64_t positions, std::int64
 
 /// The chunk's first positions as they are stored, and one query, in double precision.
 struct Expected {
-  Expected(Chunk& chunk, const float* q, std::int64_t positions, std::int64_t head_dim)
+  /// `unit`: half a unit in the last place of what is multiplied.
+  Expected(Chunk& chunk, const float* q, std::int64_t positions, std::int64_t head_dim, double unit = 0)
       : out(static_cast<std::size_t>(head_dim)), tolerance(out) {
     std::vector<double> query(q, q + head_dim), k, v;
     double score_error = 0;
@@ -126,12 +128,12 @@ struct Expected {
         k.push_back(chunk.k(p, d)), v.push_back(chunk.v(p, d));
         magnitude += std::abs(query[static_cast<std::size_t>(d)] * k.back());
       }
-      score_error = std::max(score_error, static_cast<double>(head_dim + 3) * kUnit * magnitude);
+      score_error = std::max(score_error, (static_cast<double>(head_dim + 3) * kUnit + 2 * unit) * magnitude);
     }
     reference::attend(query.data(), k.data(), v.data(), head_dim, positions, head_dim, out.data());
     // An error e in a score is a relative error e in its weight and in the sum of weights; then come the
     // exponential and the chains of the sum and of the mix, all relative to the weighted sum of magnitudes.
-    const double chain = 2 * score_error + static_cast<double>(2 * positions + 16) * kUnit;
+    const double chain = 2 * score_error + static_cast<double>(2 * positions + 16) * kUnit + 2 * unit;
     double total = 0;
     for (double& value : v) total += value = std::abs(value);
     // Weights below exp(-86.9) count as zeros.
@@ -164,6 +166,45 @@ TEST_P(AttentionTest, MatchesReferenceForAllHeadSizesAndCounts) {
                           static_cast<double>(got.sum[at]),
                       expected.out[here], expected.tolerance[here])
               << "head_dim " << head_dim << ", visible " << visible[at] << ", dimension " << d;
+        }
+      }
+    }
+  }
+}
+
+/// In steps of many tokens numbers may be rounded to eight bits. Scores are small here, since an error in a
+/// score is a relative one of its weight.
+TEST_P(AttentionTest, BulkMatchesReferenceForAllHeadSizesAndCounts) {
+  const double unit = table().probe.bf16 != nullptr ? 0x1p-8 : 0;
+  RandomFloats random(11);
+  for (const KvType type : kTypes) {
+    for (const std::int64_t head_dim : {2, 6, 64, 66, 80, 128, 136}) {
+      Chunk chunk(table(), type, head_dim);
+      for (std::int64_t p = 0; p < kKvChunk - 3; ++p) {
+        auto k = random.vector(head_dim);
+        const auto v = random.vector(head_dim);
+        for (float& value : k) value *= 0.05f;
+        chunk.store(p, k.data(), v.data());
+      }
+      for (const std::vector<std::int32_t>& visible : std::vector<std::vector<std::int32_t>>{
+               {1, 2}, {0, 17, 33, 33, 34, 65, 253}, {253, 253, 100, 1, 31}}) {
+        const auto queries = static_cast<std::int64_t>(visible.size());
+        const auto q = make_queries(random, queries, head_dim);
+        const Attended got = attend(table(), type, chunk, q, head_dim, visible, true);
+        for (std::int64_t i = 0; i < queries; ++i) {
+          const auto at = static_cast<std::size_t>(i);
+          if (visible[at] == 0) {
+            EXPECT_EQ(got.sum[at], 0.0f);
+            continue;
+          }
+          const Expected expected(chunk, q.data() + i * head_dim, visible[at], head_dim, unit);
+          for (std::int64_t d = 0; d < head_dim; ++d) {
+            const auto here = static_cast<std::size_t>(d);
+            ASSERT_NEAR(static_cast<double>(got.out[static_cast<std::size_t>(i * head_dim + d)]) /
+                            static_cast<double>(got.sum[at]),
+                        expected.out[here], expected.tolerance[here])
+                << "head_dim " << head_dim << ", visible " << visible[at] << ", dimension " << d;
+          }
         }
       }
     }

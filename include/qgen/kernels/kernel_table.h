@@ -116,22 +116,30 @@ struct AttendArgs {
   std::int64_t head_dim = 0;
   KvChunk chunk;
   const std::int32_t* visible =
-      nullptr;                  ///< [queries]: how many leading positions each query sees, 0..kKvChunk
-  float* out = nullptr;         ///< [queries, head_dim]: sum of exp(score - max) * v
-  std::int64_t out_stride = 0;  ///< floats
-  float* max = nullptr;         ///< [queries]: largest score, -inf where nothing is visible
-  float* sum = nullptr;         ///< [queries]: sum of exp(score - max), 0 where nothing is visible
-  float* scratch = nullptr;     ///< kAttendScratch floats, private to the calling thread
+      nullptr;                      ///< [queries]: how many leading positions each query sees, 0..kKvChunk
+  float* out = nullptr;             ///< [queries, head_dim]: sum of exp(score - max) * v
+  std::int64_t out_stride = 0;      ///< floats
+  float* max = nullptr;             ///< [queries]: largest score, -inf where nothing is visible
+  float* sum = nullptr;             ///< [queries]: sum of exp(score - max), 0 where nothing is visible
+  float* scratch = nullptr;         ///< attend_scratch(head_dim) floats, private to the calling thread
+  const std::byte* next = nullptr;  ///< keys that will be wanted next, to bring them near; or nothing
 };
-/// Queries that one attend() call may have at most, and its scratch memory in floats.
-inline constexpr std::int64_t kAttendQueries = 32;
-inline constexpr std::int64_t kAttendScratch = kAttendQueries * kKvChunk;
+/// Queries that one attend() call may have at most.
+inline constexpr std::int64_t kAttendQueries = 64;
+/// Floats of scratch memory for heads of that size: scores, and for attend_bulk a chunk, queries and scores
+/// in bf16.
+constexpr std::int64_t attend_scratch(std::int64_t head_dim) noexcept {
+  const std::int64_t padded = (head_dim + kKvLanes - 1) / kKvLanes * kKvLanes;
+  return kAttendQueries * kKvChunk * 3 / 2 + (kKvChunk + kAttendQueries / 2) * padded;
+}
 
 struct KvKernels {
   /// Appends one key and one value vector at `position` (0..kKvChunk-1) of the chunk.
   void (*store)(const float* k, const float* v, std::int64_t head_dim, std::int64_t position,
                 const KvChunk& chunk) noexcept = nullptr;
   void (*attend)(const AttendArgs& args) noexcept = nullptr;
+  /// The same for steps of more than kManyTokens tokens: may round queries, keys, values and softmax to bf16.
+  void (*attend_bulk)(const AttendArgs& args) noexcept = nullptr;
 };
 
 /// Arg-max over a range: the lowest index of the largest value.

@@ -12,18 +12,18 @@
 namespace qgen {
 namespace {
 
-AttendPart part_at(float* memory, std::int64_t d) noexcept {
-  float* max = memory + kAttendQueries * d;
-  return {memory, max, max + kAttendQueries};
+AttendPart part_at(float* memory, std::int64_t queries, std::int64_t d) noexcept {
+  float* max = memory + queries * d;
+  return {memory, max, max + queries};
 }
 
 /// A thread's working memory.
 struct AttendMemory {
   AttendMemory(std::span<float> memory, std::int64_t d)
       : scores(memory.data()),
-        q(scores + kAttendScratch),
-        whole(part_at(q + kAttendQueries * d, d)),
-        part(part_at(q + kAttendQueries * d + attend_part_floats(d), d)) {}
+        q(scores + attend_scratch(d)),
+        whole(part_at(q + kAttendQueries * d, kAttendQueries, d)),
+        part(part_at(q + kAttendQueries * d + attend_part_floats(kAttendQueries, d), kAttendQueries, d)) {}
 
   float* scores;
   float* q;  // [kAttendQueries, d], scaled
@@ -32,12 +32,20 @@ struct AttendMemory {
 
 }  // namespace
 
-std::int64_t attend_part_floats(std::int64_t head_dim) noexcept {
-  return kAttendQueries * (head_dim + 2);
+std::int64_t attend_part_floats(std::int64_t queries, std::int64_t head_dim) noexcept {
+  return queries * (head_dim + 2);
 }
 
 std::int64_t attend_scratch_floats(std::int64_t head_dim) noexcept {
-  return kAttendScratch + kAttendQueries * head_dim + 2 * attend_part_floats(head_dim);
+  return attend_scratch(head_dim) + kAttendQueries * head_dim +
+         2 * attend_part_floats(kAttendQueries, head_dim);
+}
+
+std::int64_t most_queries(std::span<const AttendUnit> units) noexcept {
+  std::int64_t most = 0;
+  for (const AttendUnit& unit : units)
+    most = std::max(most, unit.tokens * (unit.heads.end - unit.heads.begin));
+  return most;
 }
 
 void StageRunner::operator()(const AttendStage& stage) {
@@ -63,12 +71,14 @@ void StageRunner::attend_alone(const AttendUnit& unit, std::int64_t layer) {
 void StageRunner::attend_parts(std::int64_t layer) {
   const std::int64_t d = dims().head_dim;
   const AttendMemory memory(scratch_.attend, d);
+  const std::int64_t queries = most_queries(step_.units);
   const Range mine =
       share(step_.units.back().first_part + step_.units.back().chunks, 1, member_, team_.size());
   for (std::size_t u = 0; u < step_.units.size(); ++u) {
     const AttendUnit& unit = step_.units[u];
     const auto part_of = [&](std::int64_t chunk) {
-      return part_at(step_.act.parts.data() + (unit.first_part + chunk) * attend_part_floats(d), d);
+      return part_at(step_.act.parts.data() + (unit.first_part + chunk) * attend_part_floats(queries, d),
+                     queries, d);
     };
     const std::int64_t begin = std::max<std::int64_t>(mine.begin - unit.first_part, 0);
     const std::int64_t end = std::min(mine.end - unit.first_part, unit.chunks);
@@ -119,7 +129,12 @@ void StageRunner::attend_chunk(const AttendUnit& unit, std::int64_t layer, std::
   args.max = part.max;
   args.sum = part.sum;
   args.scratch = memory.scores;
-  kernels().kv[static_cast<std::size_t>(model_.kv_type)].attend(args);
+  if (chunk + 1 < unit.chunks) args.next = first.timeline->chunk(chunk + 1, layer, unit.kv_head).k;
+  const KvKernels& kv = kernels().kv[static_cast<std::size_t>(model_.kv_type)];
+  // Where products by the weights keep inputs exact, so does attention.
+  const PackedType type = model_.weights.type();
+  const bool exact = type == PackedType::f32 || type == PackedType::f16 || token_count() <= kManyTokens;
+  (exact ? kv.attend : kv.attend_bulk)(args);
 }
 
 void StageRunner::merge_part(const AttendUnit& unit, const AttendPart& part, const AttendPart& whole) const {

@@ -137,7 +137,8 @@ void CpuExecutor::share_chunks() {
   const std::int64_t parts = units_.back().first_part + units_.back().chunks;
   const bool shared =
       team_.size() > 1 && units < kFewUnits * team_.size() && units % team_.size() != 0 && parts > units;
-  step_.act.parts = buffers_.parts.get<float>(shared ? parts * attend_part_floats(plan_.dims.head_dim) : 0);
+  step_.act.parts = buffers_.parts.get<float>(
+      shared ? parts * attend_part_floats(most_queries(units_), plan_.dims.head_dim) : 0);
   chunks_done_ = std::vector<std::atomic<std::int64_t>>(shared ? units_.size() : 0);
   step_.chunks_done = chunks_done_;
 }

@@ -57,13 +57,15 @@ struct CpuModel {
       vectors;  ///< norms and biases widened to f32, by WeightId; empty for matrices
 };
 
-/// Attention of a unit's queries to some chunks, not yet divided by `sum`; see AttendArgs.
+/// Attention of some queries to some chunks, not yet divided by `sum`; see AttendArgs.
 struct AttendPart {
-  float* out = nullptr;                  ///< [kAttendQueries, d]
-  float *max = nullptr, *sum = nullptr;  ///< [kAttendQueries]
+  float* out = nullptr;                  ///< [queries, d]
+  float *max = nullptr, *sum = nullptr;  ///< [queries]
 };
 /// Floats of one AttendPart.
-std::int64_t attend_part_floats(std::int64_t head_dim) noexcept;
+std::int64_t attend_part_floats(std::int64_t queries, std::int64_t head_dim) noexcept;
+/// The most queries that any of the units has.
+std::int64_t most_queries(std::span<const AttendUnit> units) noexcept;
 /// Floats of ThreadScratch::attend.
 std::int64_t attend_scratch_floats(std::int64_t head_dim) noexcept;
 

@@ -15,6 +15,15 @@ constexpr int attend_vectors(int queries) {
   return vectors;
 }
 
+/// For scores, where every vector is a stream of its own: two queries read from memory, and memory likes few
+/// streams.
+constexpr int score_vectors(int queries) {
+  return std::min(attend_vectors(queries), 4);
+}
+
+/// How much of the next chunk's keys is brought near while there is nothing to read, in bytes.
+inline constexpr std::int64_t kNextAhead = 8192;
+
 /// How far ahead of the values in use to prefetch, in bytes; keys are wanted one tile ahead.
 inline constexpr std::int64_t kMixAhead = 8192;
 
@@ -204,7 +213,10 @@ void mix(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::int64
 template <class T, int Queries>
 void attend_tile(const AttendArgs& a, std::int64_t query) {
   const auto [least, most] = std::minmax_element(a.visible + query, a.visible + query + Queries);
-  score<T, Queries, attend_vectors(Queries)>(a, query, 0, round_up(*most, kLanes));
+  score<T, Queries, score_vectors(Queries)>(a, query, 0, round_up(*most, kLanes));
+  if (a.next != nullptr && query == 0) {
+    for (std::int64_t line = 0; line < kNextAhead; line += 64) __builtin_prefetch(a.next + line);
+  }
   for (int j = 0; j < Queries; ++j) {
     softmax<T>(a, query + j);
     std::fill_n(a.out + (query + j) * a.out_stride, a.head_dim, 0.0f);
@@ -245,5 +257,5 @@ inline void merge(const float* out_b, float max_b, float sum_b, std::int64_t n, 
 
 template <class T>
 constexpr KvKernels kv_kernels() {
-  return {kv_store<T>, attend<T>};
+  return {kv_store<T>, attend<T>, attend<T>};
 }

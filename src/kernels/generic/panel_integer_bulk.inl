@@ -18,8 +18,8 @@ void integer_bulk_multiply(const MatmulArgs& a) noexcept {
     const std::int64_t blocks = std::min(kManyColumns<P> / kBlockColumns, all_blocks - first);
     const std::int64_t panel = blocks * kBlockColumns * kLanes * Bf16::kBytes;
     for (std::int64_t r = 0; r < round_up(block.rows, kLanes); r += kLanes) {
-      unpack_blocks<W>(a.w + (block.row + r) / kLanes * stride + first * W::kBytes, blocks,
-                       a.scratch + r / kLanes * panel);
+      unpack_blocks<W, P>(a.w + (block.row + r) / kLanes * stride + first * W::kBytes, blocks,
+                          a.scratch + r / kLanes * panel);
     }
     many_block<P>(a, block, {a.scratch, panel, a.scratch});
   });

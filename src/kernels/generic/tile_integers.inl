@@ -1,6 +1,10 @@
 // Multiplication by bf16 tiles (see tiles.inl) for W in panels of integers: two panels at a time are unpacked
 // to the order of B tiles.
 
+struct TilePairs {
+  static V pair(V even, V odd) { return pair_bf16(even, odd); }
+};
+
 /// Two unpacked panels.
 inline std::size_t tile_integer_scratch(std::int64_t cols) noexcept {
   return static_cast<std::size_t>(2 * kTileRows * round_up(cols, kBlockColumns) * Bf16::kBytes);
@@ -15,8 +19,8 @@ void tile_multiply_integers(Tiles& registers, const MatmulArgs& a) {
   for (std::int64_t row = 0; row < a.rows; row += 2 * kTileRows) {
     const std::byte* w = a.w + row / kTileRows * stride;
     const bool two = a.rows - row > kTileRows;
-    unpack_blocks<W>(w, blocks, a.scratch);
-    if (two) unpack_blocks<W>(w + stride, blocks, a.scratch + unpacked);
+    unpack_blocks<W, TilePairs>(w, blocks, a.scratch);
+    if (two) unpack_blocks<W, TilePairs>(w + stride, blocks, a.scratch + unpacked);
     // Prefetching walks twice as many bytes as the next panels have, harmlessly.
     tile_panels(registers, a, {a.scratch, two ? unpacked : 0, w + 2 * stride}, row);
   }
