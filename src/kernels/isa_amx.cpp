@@ -61,11 +61,10 @@ double probe_bf16(std::int64_t rounds) noexcept {
   return tile_probe(registers, rounds);
 }
 
-constexpr MatmulKernel kBulkBf16{2 * kTileRows,    2 * kTileRows, tile_input_bytes,
-                                 no_scratch_bytes, tile_prepare,  multiply};
+constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes, tile_prepare, multiply};
 template <class W>
-constexpr MatmulKernel kBulkIntegers{2 * kTileRows,        2 * kTileRows, tile_input_bytes,
-                                     tile_integer_scratch, tile_prepare,  multiply_integers<W>};
+constexpr MatmulKernel kBulkIntegers{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
+                                     multiply_integers<W>};
 }  // namespace
 }  // namespace qgen::kernels::amx
 #include "kernels/region_end.h"

@@ -11,18 +11,6 @@ namespace {
 //
 #include "kernels/generic/all.inl"
 
-/// Sums of four products of bytes in each lane.
-struct ByteProduct {
-  static V multiply_add(V w, V x, V y) {
-    return _mm512_castsi512_ps(
-        _mm512_dpbusd_epi32(_mm512_castps_si512(y), _mm512_castps_si512(w), _mm512_castps_si512(x)));
-  }
-};
-
-double probe_int8(std::int64_t rounds) noexcept {
-  return probe_products<ByteProduct>(rounds, 8.0 * kLanes);
-}
-
 constexpr KernelTable avx512_table() {
   KernelTable table = generic_table("avx512");
   table.probe.int8 = probe_int8;

@@ -12,18 +12,6 @@ namespace {
 //
 #include "kernels/generic/all.inl"
 
-/// Sums of four products of bytes in each lane.
-struct ByteProduct {
-  static V multiply_add(V w, V x, V y) {
-    return _mm256_castsi256_ps(
-        _mm256_dpbusd_avx_epi32(_mm256_castps_si256(y), _mm256_castps_si256(w), _mm256_castps_si256(x)));
-  }
-};
-
-double probe_int8(std::int64_t rounds) noexcept {
-  return probe_products<ByteProduct>(rounds, 8.0 * kLanes);
-}
-
 constexpr KernelTable avxvnni_table() {
   KernelTable table = generic_table("avxvnni");
   table.probe.int8 = probe_int8;

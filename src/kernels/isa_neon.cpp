@@ -16,18 +16,6 @@ namespace {
 //
 #include "kernels/generic/all.inl"
 
-/// Sums of four products of bytes in each lane.
-struct ByteProduct {
-  static V multiply_add(V w, V x, V y) {
-    return vreinterpretq_f32_s32(
-        ByteProducts::add(vreinterpretq_s32_f32(y), vreinterpretq_s32_f32(w), vreinterpretq_s32_f32(x)));
-  }
-};
-
-double probe_int8(std::int64_t rounds) noexcept {
-  return probe_products<ByteProduct>(rounds, 8.0 * kLanes);
-}
-
 constexpr KernelTable neon_table() {
   KernelTable table = generic_table("neon");
   table.probe.int8 = probe_int8;

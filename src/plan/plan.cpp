@@ -22,14 +22,6 @@ struct NameOf {
 
 }  // namespace
 
-std::int64_t decode_weight_bytes(const Plan& plan) noexcept {
-  std::int64_t bytes = 0;
-  for (const PlanWeight& weight : plan.weights) bytes += weight.view.bytes();
-  const TensorView& table = plan.weight(std::get<EmbedStage>(plan.stages.front()).table);
-  const TensorView& head = plan.weight(std::get<NormHeadStage>(plan.stages.back()).head);
-  return table.data == head.data ? bytes : bytes - table.bytes() + table.stride;
-}
-
 std::string stage_name(const Stage& stage) {
   return std::visit(NameOf{}, stage);
 }

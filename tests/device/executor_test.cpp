@@ -266,6 +266,15 @@ TEST_P(ExecutorTest, CountsTheBytesThatAStepReads) {
   }
 }
 
+TEST_P(ExecutorTest, CountsAMatrixOfOneRowOnce) {
+  const auto bytes = [&](std::int64_t feed_forward) {
+    ModelShape shape;
+    shape.dims.feed_forward = feed_forward;
+    return compile(RandomModel(shape))->weight_bytes_per_token();
+  };
+  EXPECT_EQ(bytes(1), bytes(2)) << "one panel either way";
+}
+
 TEST_P(ExecutorTest, GivesBackTheSourceOfEveryMatrix) {
   const RandomModel model = bf16_model();
   std::mutex mutex;

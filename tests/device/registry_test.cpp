@@ -59,6 +59,17 @@ TEST(CompileForCpu, HoldsWeightsAsAsked) {
   }
 }
 
+TEST(CompileForCpu, NamesTheTypeOfMostWeights) {
+  test::ModelShape shape;
+  shape.dims.layers = 1;
+  shape.dtypes.assign(14, DType::bf16);
+  shape.dtypes[2] = DType::f32;  // q_proj, the first matrix that is multiplied by
+  const test::RandomModel model(shape);
+  DeviceOptions options;
+  options.threads = 1;
+  EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->weight_type(), "bf16");
+}
+
 TEST(CompileForReference, HoldsWeightsAsTheFileDoes) {
   const test::RandomModel model({});
   DeviceOptions options;

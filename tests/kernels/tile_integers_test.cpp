@@ -29,8 +29,8 @@ void multiply_on_model(const MatmulArgs& args) noexcept {
 }
 
 template <class W>
-constexpr MatmulKernel kOnModel{2 * kTileRows,        2 * kTileRows, tile_input_bytes,
-                                tile_integer_scratch, tile_prepare,  multiply_on_model<W>};
+constexpr MatmulKernel kOnModel{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
+                                multiply_on_model<W>};
 constexpr MatmulKernel kQ8 = kOnModel<Q8>, kQ4 = kOnModel<Q4>;
 }  // namespace
 }  // namespace qgen::kernels::tile_integers

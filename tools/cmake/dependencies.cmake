@@ -15,8 +15,12 @@ function(qgen_dependency package target version url sha256)
   set(JSON_Install OFF)
   set(INSTALL_GTEST OFF)
   set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
-  FetchContent_Declare(${package} URL ${url} URL_HASH SHA256=${sha256} DOWNLOAD_EXTRACT_TIMESTAMP ON SYSTEM)
+  # The option SYSTEM of FetchContent_Declare() would do what the property below does, but CMake 3.25 takes it for a second
+  # hash.
+  FetchContent_Declare(${package} URL ${url} URL_HASH SHA256=${sha256} DOWNLOAD_EXTRACT_TIMESTAMP ON)
   FetchContent_MakeAvailable(${package})
+  get_target_property(aliased ${target} ALIASED_TARGET)
+  set_target_properties(${aliased} PROPERTIES SYSTEM ON)
 endfunction()
 
 qgen_dependency(CLI11 CLI11::CLI11 "2.1" https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.3.2.tar.gz

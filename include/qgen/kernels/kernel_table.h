@@ -19,7 +19,7 @@ namespace qgen {
 
 /// Y[tokens, rows] = X[tokens, cols] W[rows, cols]^T for a range of W's rows.
 struct MatmulArgs {
-  const std::byte* w = nullptr;  ///< the panel that the range starts with
+  const std::byte* w = nullptr;  ///< the panel that the range starts with, on its first row
   std::int64_t rows = 0, cols = 0;
   const std::byte* input = nullptr;  ///< X as prepare() left it, all tokens; aligned to 4, faster at 64
   std::int64_t tokens = 0;
@@ -31,9 +31,6 @@ struct MatmulArgs {
 
 /// One way to multiply by packed weights of one type.
 struct MatmulKernel {
-  /// Ranges of rows should be multiples of this for speed, and must start with a panel; results do not depend
-  /// on it.
-  std::int64_t row_block = 1;
   /// Tokens prepared in one piece: ranges given to prepare() start at multiples of this.
   std::int64_t token_block = 1;
   /// Bytes of the prepared form of X[tokens, cols].

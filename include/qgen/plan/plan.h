@@ -107,10 +107,6 @@ struct Plan {
   }
 };
 
-/// Bytes of weights that a step of one token reads: all of them, but one row of a table that is not the
-/// output matrix too.
-[[nodiscard]] std::int64_t decode_weight_bytes(const Plan& plan) noexcept;
-
 /// "norm_qkv of layer 3" and the like, for messages and tests.
 std::string stage_name(const Stage& stage);
 

@@ -7,11 +7,13 @@ namespace qgen {
 namespace {
 
 /// Norms and biases as f32 vectors.
-std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTable& kernels) {
+std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTable& kernels,
+                                              const PackedWeights& packed) {
   std::vector<std::vector<float>> vectors(plan.weights.size());
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     const TensorView& view = plan.weights[i].view;
-    if (view.rows != 1) continue;
+    // A matrix may have a single row, too.
+    if (view.rows != 1 || packed[static_cast<WeightId>(i)].kernels != nullptr) continue;
     vectors[i].resize(static_cast<std::size_t>(view.cols));
     kernels.widen[static_cast<std::size_t>(view.dtype)](view.data, view.cols, vectors[i].data());
   }
@@ -24,11 +26,12 @@ CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& typ
                          const ConsumedHook& consumed)
     : plan_(std::move(plan)),
       team_(threads),
-      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, consumed), types.kv,
-             widen_vectors(plan_, kernels)},
+      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, consumed), types.kv, {}},
       pages_(std::make_shared<KvPages>(KvLayout(plan_.dims, types.kv))),
       thread_buffers_(static_cast<std::size_t>(threads)),
-      scratch_(static_cast<std::size_t>(threads)) {}
+      scratch_(static_cast<std::size_t>(threads)) {
+  model_.vectors = widen_vectors(plan_, kernels, model_.weights);
+}
 
 std::unique_ptr<Timeline> CpuExecutor::new_timeline() {
   return std::make_unique<CpuTimeline>(pages_);

@@ -31,9 +31,11 @@ std::vector<WeightId> matrices_in_order(const Plan& plan) {
   std::vector<WeightId> ids;
   for (const Stage& stage : plan.stages) std::visit(MatricesOf{ids}, stage);
   // A plan may use a matrix twice.
+  std::vector<bool> seen(plan.weights.size());
   std::vector<WeightId> once;
   for (const WeightId id : ids) {
-    if (std::ranges::find(once, id) == once.end()) once.push_back(id);
+    if (!seen[static_cast<std::size_t>(id)]) once.push_back(id);
+    seen[static_cast<std::size_t>(id)] = true;
   }
   return once;
 }
@@ -94,18 +96,20 @@ PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::
   std::size_t bytes = 0;
   std::int64_t most_floats = 0;
   std::vector<std::size_t> offsets;
+  std::array<std::int64_t, kPackedTypes> numbers{};
   for (const WeightId id : order_) {
     const TensorView& view = plan.weight(id);
     const PackedType held = type.value_or(packed_type_of(view.dtype));
     const PackedKernels& packed = kernels.packed[static_cast<std::size_t>(held)];
     const std::int64_t panels = (view.rows + packed.panel_rows - 1) / packed.panel_rows;
-    if (id == order_.front()) type_ = held;
+    numbers[static_cast<std::size_t>(held)] += view.rows * view.cols;
     offsets.push_back(bytes);
     matrices_[static_cast<std::size_t>(id)] = {&packed, nullptr, view.rows, view.cols,
                                                packed.panel_bytes(view.cols)};
     bytes += static_cast<std::size_t>(panels) * packed.panel_bytes(view.cols);
     most_floats = std::max(most_floats, packed.panel_rows * view.cols);
   }
+  type_ = static_cast<PackedType>(std::ranges::max_element(numbers) - numbers.begin());
 
   memory_ = AlignedBuffer(bytes);
   AlignedBuffer rows(static_cast<std::size_t>(most_floats * team.size()) * sizeof(float));

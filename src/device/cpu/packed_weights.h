@@ -40,7 +40,7 @@ class PackedWeights {
   [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return order_; }
   /// Bytes of all panels: what a step reads.
   [[nodiscard]] std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(memory_.size()); }
-  /// How most of the weights in the layers are held.
+  /// How most of the weights are held.
   [[nodiscard]] PackedType type() const noexcept { return type_; }
 
  private:

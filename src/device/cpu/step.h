@@ -54,7 +54,7 @@ struct CpuModel {
   PackedWeights weights;
   KvType kv_type = KvType::f16;
   std::vector<std::vector<float>>
-      vectors;  ///< norms and biases widened to f32, by WeightId; empty for matrices
+      vectors;  ///< norms and biases widened to f32, by WeightId; empty for packed matrices
 };
 
 /// Attention of some queries to some chunks, not yet divided by `sum`; see AttendArgs.

@@ -184,7 +184,12 @@ class ReferenceExecutor final : public Executor {
     }
   }
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override {
-    return decode_weight_bytes(plan_);
+    std::int64_t bytes = 0;
+    for (const PlanWeight& weight : plan_.weights) bytes += weight.view.bytes();
+    const TensorView& table = plan_.weight(std::get<EmbedStage>(plan_.stages.front()).table);
+    const TensorView& head = plan_.weight(std::get<NormHeadStage>(plan_.stages.back()).head);
+    // Of an embedding that is not the head as well, only one row is read.
+    return table.data == head.data ? bytes : bytes - table.bytes() + table.stride;
   }
   [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override {
     return 2 * plan_.dims.layers * plan_.dims.kv_heads * plan_.dims.head_dim * std::int64_t{sizeof(double)};

@@ -113,5 +113,5 @@ void few_multiply_panels(const MatmulArgs& a) noexcept {
 
 template <class W>
 constexpr MatmulKernel few_panel_kernel() {
-  return {kLanes, 1, rows_bytes, no_scratch_bytes, prepare_rows, few_multiply_panels<W>};
+  return {1, rows_bytes, no_scratch_bytes, prepare_rows, few_multiply_panels<W>};
 }

@@ -37,11 +37,6 @@ struct Q8 : BlockOf<kBlockGroups * kGroupVectors> {
   static I weights(const std::byte* block, int group, int i) {
     return load_int(block + (group * kGroupVectors + i) * kVectorBytes);
   }
-  /// Weight n of each lane with its bias.
-  template <int n>
-  static I byte(I w) {
-    return unsigned_byte<n>(w);
-  }
 };
 
 struct Q4 : BlockOf<kGroupVectors> {
@@ -51,10 +46,6 @@ struct Q4 : BlockOf<kGroupVectors> {
   static I weights(const std::byte* block, int group, int i) {
     const I both = load_int(block + i * kVectorBytes);
     return group == 0 ? low_nibbles(both) : high_nibbles(both);
-  }
-  template <int n>
-  static I byte(I w) {
-    return unsigned_byte<n>(w);
   }
 };
 

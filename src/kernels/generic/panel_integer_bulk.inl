@@ -27,7 +27,6 @@ void integer_bulk_multiply(const MatmulArgs& a) noexcept {
 
 template <class P, class W>
 constexpr MatmulKernel integer_bulk_kernel() {
-  return {2 * kLanes,       kTileTokens,
-          tiles_bytes<P>,   integer_bulk_scratch<P>,
-          prepare_tiles<P>, integer_bulk_multiply<P, W>};
+  return {kTileTokens, tiles_bytes<P>, integer_bulk_scratch<P>, prepare_tiles<P>,
+          integer_bulk_multiply<P, W>};
 }

@@ -67,10 +67,6 @@ void integer_few_multiply(const MatmulArgs& a) noexcept {
 
 template <class W>
 constexpr MatmulKernel integer_few_kernel() {
-  return {kLanes,
-          kByteFewTokens,
-          integer_input_bytes<kByteFewTokens>,
-          no_scratch_bytes,
-          integer_prepare<W, kByteFewTokens>,
-          integer_few_multiply<W>};
+  return {kByteFewTokens, integer_input_bytes<kByteFewTokens>, no_scratch_bytes,
+          integer_prepare<W, kByteFewTokens>, integer_few_multiply<W>};
 }

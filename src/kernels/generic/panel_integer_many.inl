@@ -119,11 +119,7 @@ void integer_many_multiply(const MatmulArgs& a) noexcept {
 
 template <class W>
 constexpr PackedKernels integer_kernels() {
-  const MatmulKernel many{kIntegerRows,
-                          kByteTokens,
-                          integer_input_bytes<kByteTokens>,
-                          no_scratch_bytes,
-                          integer_prepare<W, kByteTokens>,
-                          integer_many_multiply<W>};
+  const MatmulKernel many{kByteTokens, integer_input_bytes<kByteTokens>, no_scratch_bytes,
+                          integer_prepare<W, kByteTokens>, integer_many_multiply<W>};
   return {kLanes, integer_panel_bytes<W>, pack_integer_panel<W>, integer_few_kernel<W>(), many, many};
 }

@@ -9,15 +9,7 @@ inline void load_columns(const float* w, std::int64_t stride, std::int64_t rows,
                          GroupColumns& to) {
   for (std::int64_t c = 0; c < kGroup; c += kLanes) {
     V block[kLanes];
-    const std::int64_t left = columns - c;
-    if (rows == kLanes && left >= kLanes) {
-      QGEN_UNROLL
-      for (std::int64_t r = 0; r < kLanes; ++r) block[r] = load(w + r * stride + c);
-    } else {
-      for (std::int64_t r = 0; r < kLanes; ++r) {
-        block[r] = r < rows && left > 0 ? load_up_to(w + r * stride + c, left) : zero();
-      }
-    }
+    load_block(w + c, stride, rows, columns - c, block);
     transpose(block);
     QGEN_UNROLL
     for (std::int64_t i = 0; i < kLanes; ++i) to[c + i] = block[i];

@@ -4,11 +4,11 @@
 /// Pairs of columns of one vector of a group, made by P: two vectors of 32-bit pairs.
 template <class W, class P>
 void unpack_vector(I w, V scale, std::byte* to) {
+  static_assert(W::kBias > 0, "bytes are read as unsigned");
   const V offset = scale * set(static_cast<float>(-W::kBias));
-  const V columns[4] = {fma(to_float(W::template byte<0>(w)), scale, offset),
-                        fma(to_float(W::template byte<1>(w)), scale, offset),
-                        fma(to_float(W::template byte<2>(w)), scale, offset),
-                        fma(to_float(W::template byte<3>(w)), scale, offset)};
+  const V columns[4] = {
+      fma(to_float(unsigned_byte<0>(w)), scale, offset), fma(to_float(unsigned_byte<1>(w)), scale, offset),
+      fma(to_float(unsigned_byte<2>(w)), scale, offset), fma(to_float(unsigned_byte<3>(w)), scale, offset)};
   store(to, P::pair(columns[0], columns[1]));
   store(to + sizeof(V), P::pair(columns[2], columns[3]));
 }

@@ -39,6 +39,8 @@ std::size_t tiles_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
 template <class P>
 void prepare_token_tile(const float* x, std::int64_t x_stride, std::int64_t tokens, std::int64_t cols,
                         float* tile) {
+  static_assert(kTileTokens <= kLanes && kLanes <= 2 * kTileTokens,
+                "the last unit but one stays in the tile");
   const std::int64_t units = panel_units<P>(cols);
   for (std::int64_t u = 0; u < units; u += kLanes) {
     V block[kLanes] = {};
@@ -183,8 +185,7 @@ void many_multiply_panels(const MatmulArgs& a) noexcept {
 
 template <class P>
 constexpr MatmulKernel many_panel_kernel() {
-  return {2 * kLanes,       kTileTokens,      tiles_bytes<P>,
-          no_scratch_bytes, prepare_tiles<P>, many_multiply_panels<P>};
+  return {kTileTokens, tiles_bytes<P>, no_scratch_bytes, prepare_tiles<P>, many_multiply_panels<P>};
 }
 
 /// Weights of one float type.

@@ -47,3 +47,16 @@ double probe_products(std::int64_t rounds, double operations) {
 inline double probe_f32(std::int64_t rounds) noexcept {
   return probe_products<FloatUnits<F32>>(rounds, 2.0 * kLanes);
 }
+
+/// Sums of four products of bytes in each lane.
+struct ByteUnits {
+  static V multiply_add(V w, V x, V y) {
+    return reinterpret_cast<V>(
+        ByteProducts::add(reinterpret_cast<I>(y), reinterpret_cast<I>(w), reinterpret_cast<I>(x)));
+  }
+};
+
+/// For processors with one instruction for it.
+inline double probe_int8(std::int64_t rounds) noexcept {
+  return probe_products<ByteUnits>(rounds, 8.0 * kLanes);
+}

@@ -184,11 +184,6 @@ I shift_left(I v) {
   return _mm256_slli_epi32(v, n);
 }
 
-template <int n>
-I unsigned_byte(I v) {
-  return _mm256_and_si256(_mm256_srli_epi32(v, 8 * n), _mm256_set1_epi32(0xFF));
-}
-
 inline I low_nibbles(I v) {
   return _mm256_and_si256(v, _mm256_set1_epi8(15));
 }

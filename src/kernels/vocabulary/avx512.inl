@@ -184,6 +184,7 @@ I shift_left(I v) {
   return _mm512_slli_epi32(v, n);
 }
 
+/// Byte n of every lane, 0..255. Only here: weights are unpacked to bf16 by tables that build on AVX-512.
 template <int n>
 I unsigned_byte(I v) {
   return _mm512_and_si512(_mm512_srli_epi32(v, 8 * n), _mm512_set1_epi32(0xFF));

@@ -169,15 +169,6 @@ I shift_left(I v) {
   return vshlq_n_s32(v, n);
 }
 
-template <int n>
-I unsigned_byte(I v) {
-  return vandq_s32(vshrq_n_s32(v, 8 * n), vdupq_n_s32(0xFF));
-}
-template <>
-inline I unsigned_byte<0>(I v) {
-  return vandq_s32(v, vdupq_n_s32(0xFF));
-}
-
 inline I low_nibbles(I v) {
   return vreinterpretq_s32_u8(vandq_u8(vreinterpretq_u8_s32(v), vdupq_n_u8(15)));
 }

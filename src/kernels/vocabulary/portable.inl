@@ -29,7 +29,6 @@
 //   load_int, store_int, set_int    as load, store and set
 //   to_int, to_float     of integers below 2^24, exactly
 //   shift_left<n>(v)     of every lane
-//   unsigned_byte<n>(v)  byte n of every lane, 0..255
 //   low_nibbles, high_nibbles       that half of every byte, 0..15
 //   load_bytes           kLanes signed bytes as floats
 //   store_bytes(to, v)   integers in -128..127 as kLanes signed bytes
@@ -205,11 +204,6 @@ inline V to_float(I v) {
 template <int n>
 I shift_left(I v) {
   return v << n;
-}
-
-template <int n>
-I unsigned_byte(I v) {
-  return (v >> (8 * n)) & 0xFF;
 }
 
 inline I low_nibbles(I v) {
