@@ -18,6 +18,10 @@ constexpr std::array kBuilt{&kScalar, &kNeon};
 constexpr std::array kBuilt{&kScalar};
 #endif
 
+/// Tables of every kind of processor, so that a name of another kind is refused as such, not as unknown.
+constexpr std::array<std::string_view, 7> kKnown{"scalar",     "avx2", "avxvnni", "avx512",
+                                                 "avx512bf16", "amx",  "neon"};
+
 std::string list_of(const auto& names) {
   std::string list;
   for (const std::string_view name : names) list.append(list.empty() ? "" : ", ").append(name);
@@ -76,6 +80,9 @@ const KernelTable& kernels_named(std::string_view name) {
   for (const kernels::BuiltTable* built : kernels::built_tables()) {
     if (built->name != name) continue;
     if (built->usable(features)) return built->table();
+    break;
+  }
+  if (std::ranges::find(kernels::kKnown, name) != kernels::kKnown.end()) {
     throw Error(ErrorKind::unsupported, "this processor cannot run the kernels '" + std::string(name) +
                                             "'; it can run " + kernels::available_names());
   }

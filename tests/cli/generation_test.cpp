@@ -125,7 +125,7 @@ TEST(Generation, ReferenceDeviceSaysTheSame) {
 
 TEST(Generation, CacheTypesWork) {
   const std::string expected = story({"--greedy", "--kv", "f32"});
-  for (const std::string type : {"auto", "f16", "bf16"})
+  for (const std::string type : {"auto", "f16", "bf16", "q8"})
     EXPECT_FALSE(story({"--greedy", "--kv", type}).empty());
   EXPECT_EQ(story({"--greedy", "--kv", "f16"}), expected);
 }

@@ -64,6 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{{"x", "--sampler-order", "top_k,heat"}, {"--sampler-order", "heat", "temperature"}},
         BadCommand{{"x", "--sampler-order", "top_k,top_k"}, {"top_k"}},
         BadCommand{{"x", "--kernels", "mmx"}, {"mmx", "scalar"}},
+        BadCommand{{"x", "--kernels", ""}, {"--kernels", "empty"}},
         BadCommand{{"x", "--device", "abacus"}, {"abacus", "reference"}},
         BadCommand{{"x", "--lookup", "yes"}, {"--lookup", "yes"}},
         BadCommand{{"x", "--lookup", "65"}, {"--lookup", "65", "0 to 64"}}));

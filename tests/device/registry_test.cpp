@@ -3,6 +3,7 @@
 
 #include "qgen/base/error.h"
 #include "qgen/device/device.h"
+#include "support/error_of.h"
 #include "support/random_model.h"
 
 namespace qgen {
@@ -76,6 +77,20 @@ TEST(CompileForReference, HoldsWeightsAsTheFileDoes) {
   EXPECT_EQ(find_device("reference", model.plan()).compile(model.plan(), options)->weight_type(), "f32");
   options.weights = "q8";
   EXPECT_THROW((void)find_device("reference", model.plan()).compile(model.plan(), options), Error);
+}
+
+TEST(CompileForReference, RefusesWhatItWouldIgnore) {
+  const test::RandomModel model({});
+  const Device& reference = find_device("reference", model.plan());
+  DeviceOptions options;
+  const auto compile = [&] { (void)reference.compile(model.plan(), options); };
+  options.kernels = "scalar";  // as every step that is computed plainly asks for
+  EXPECT_NO_THROW(compile());
+  options.kernels = "avx2";
+  EXPECT_THAT(test::error_of(compile, ErrorKind::device), testing::HasSubstr("avx2"));
+  options.kernels = "";
+  options.kv = "q8";
+  EXPECT_THAT(test::error_of(compile, ErrorKind::device), testing::HasSubstr("q8"));
 }
 
 TEST(CompileForCpu, ForcedKernelsAreTheActiveOnes) {

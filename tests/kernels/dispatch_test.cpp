@@ -132,7 +132,8 @@ TEST(Dispatch, RefusesAnUnknownNameWithTheListOfKnownOnes) {
 
 TEST(Dispatch, RefusesTablesThatThisProcessorLacksWithTheListOfUsableOnes) {
   const auto available = available_kernels();
-  for (const std::string_view name : built_kernels()) {
+  // Tables of other kinds of processors, which this build does not even have, are known by name too.
+  for (const std::string_view name : {"avx2", "avxvnni", "avx512", "avx512bf16", "amx", "neon"}) {
     if (std::ranges::any_of(available, [&](const KernelTable* table) { return table->name == name; }))
       continue;
     try {

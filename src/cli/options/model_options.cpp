@@ -33,7 +33,10 @@ void declare_processor(OptionSet& set, ModelOptions& options) {
   set.value("-t,--threads", "N", "Threads (default: physical cores within affinity and container quota)",
             [&options](const Given& given) { options.threads = read_integer(given, 1, kMaxThreads); });
   set.value("--kernels", "NAME", "Force a kernel table: scalar, avx2, avx512, ... (qgen doctor lists them)",
-            [&options](const Given& given) { options.kernels = given.value; });
+            [&options](const Given& given) {
+              if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the name is empty");
+              options.kernels = given.value;
+            });
 }
 
 void declare_execution(OptionSet& set, ModelOptions& options) {

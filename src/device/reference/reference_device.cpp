@@ -260,6 +260,15 @@ std::unique_ptr<Executor> ReferenceDevice::compile(const Plan& plan, const Devic
     throw Error(ErrorKind::device, "the reference device holds weights as the file has them, not as " +
                                        escape_control(options.weights));
   }
+  if (options.kv != "auto") {
+    throw Error(ErrorKind::device,
+                "the reference device caches doubles, not " + escape_control(options.kv) + " numbers");
+  }
+  // "scalar" is what modes with plain kernels ask of any device.
+  if (!options.kernels.empty() && options.kernels != "scalar") {
+    throw Error(ErrorKind::device,
+                "the reference device has no kernels '" + escape_control(options.kernels) + "'");
+  }
   return std::make_unique<ReferenceExecutor>(plan);
 }
 
