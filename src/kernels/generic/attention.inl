@@ -31,7 +31,8 @@ inline constexpr std::int64_t kMixAhead = 8192;
 struct I8 {
   static constexpr std::int64_t kBytes = 1;
   static V load(const void* from) { return load_bytes(from); }
-  static void store(void* to, V v) { store_bytes(to, round(v)); }
+  /// A NaN becomes some byte: its scale tells.
+  static void store(void* to, V v) { store_bytes(to, min(round(v), set(127.0f))); }
 };
 
 /// Whether vectors of this type carry a scale: f16 to have the range of a float, bytes to be of any use.
