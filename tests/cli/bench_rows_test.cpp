@@ -11,6 +11,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 BenchReport sample_report() {
   BenchRow prefill;
@@ -112,6 +113,17 @@ TEST(BenchCompare, TestsThatAreNewAreNamed) {
   now.rows[0].n_prompt = 64;
   EXPECT_THAT(compare_reports(format_report(sample_report(), "json"), "old.json", now)[0],
               HasSubstr("all pp64: not in old.json"));
+}
+
+TEST(BenchCompare, AnotherSetupIsTold) {
+  BenchReport before = sample_report();
+  for (BenchRow& row : before.rows) row.device = "cpu: plain kernels";
+  BenchReport now = before;
+  now.rows[1].device = "cpu: swift kernels";
+  const std::vector<std::string> lines = compare_reports(format_report(before, "json"), "old.json", now);
+  EXPECT_THAT(lines[0], Not(HasSubstr("before it was")));
+  EXPECT_THAT(lines[1], HasSubstr("before it was "));
+  EXPECT_THAT(lines[1], HasSubstr("cpu: plain kernels"));
 }
 
 TEST(BenchCompare, OtherFilesAreRefused) {

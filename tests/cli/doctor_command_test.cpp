@@ -41,5 +41,14 @@ TEST(DoctorCommand, KernelsCanBeForced) {
   EXPECT_EQ(qgen({"doctor", "--kernels", "mmx"}).status, 2);
 }
 
+TEST(DoctorCommand, MeasuresLessWhereTheAddressSpaceIsLimited) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need an address space without limits";
+  Launch launch = test::launch({"doctor", "--json", "-t", "1"});
+  launch.address_space = std::size_t{150} << 20;
+  const Result result = run(kQgen, launch);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_GT(json_of(result)["read_bandwidth_gb_s"], 0);
+}
+
 }  // namespace
 }  // namespace qgen::test

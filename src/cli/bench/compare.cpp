@@ -15,7 +15,23 @@ struct OldRow {
   std::string test, mode;
   std::int64_t depth = 0;
   std::vector<double> samples;
+  std::string setup;  // what ran it; empty: not told
 };
+
+/// Whatever differs here is no change of speed alone.
+std::string setup_of(std::string_view model_type, std::int64_t model_size, std::string_view device) {
+  return std::string(model_type) + ", " + human_bytes(model_size) + ", " + std::string(device);
+}
+
+/// Empty where the report does not tell it all.
+std::string read_setup(const Json& row) {
+  const Json* model = row.find("model_type");
+  const Json* size = row.find("model_size");
+  const Json* device = row.find("device");
+  if (model == nullptr || size == nullptr || device == nullptr) return "";
+  if (model->as_string() == nullptr || !size->as_int() || device->as_string() == nullptr) return "";
+  return setup_of(*model->as_string(), *size->as_int(), *device->as_string());
+}
 
 [[noreturn]] void malformed(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::file,
@@ -39,6 +55,7 @@ OldRow read_row(const Json& json, const std::string& source) {
   row.test = *test;
   row.mode = *mode;
   row.depth = *depth;
+  row.setup = read_setup(json);
   for (const Json& sample : *samples) {
     const auto value = sample.as_double();
     if (!value || !(*value > 0)) malformed(source, "samples_ts holds something else than positive numbers");
@@ -73,6 +90,11 @@ std::string verdict(const std::vector<double>& before, const std::vector<double>
   return change + ", " + judged + " (noise " + fixed(100 * noise / mean(before), 1) + " %)";
 }
 
+std::string other_setup(const OldRow& old, const BenchRow& row) {
+  if (old.setup.empty() || old.setup == setup_of(row.model_type, row.model_size, row.device)) return "";
+  return "; before it was " + escape_control(old.setup);
+}
+
 }  // namespace
 
 std::vector<std::string> compare_reports(std::string_view old_json, const std::string& source,
@@ -90,7 +112,7 @@ std::vector<std::string> compare_reports(std::string_view old_json, const std::s
       continue;
     }
     lines.push_back(name + ": " + fixed(mean(old->samples), 2) + " -> " + fixed(mean(row.samples_ts), 2) +
-                    " t/s, " + verdict(old->samples, row.samples_ts));
+                    " t/s, " + verdict(old->samples, row.samples_ts) + other_setup(*old, row));
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 #include "device/cpu/share.h"
 #include "device/cpu/thread_team.h"
 #include "qgen/base/aligned_buffer.h"
+#include "qgen/base/error.h"
 #include "qgen/base/stopwatch.h"
 #include "qgen/device/cpu_info.h"
 #include "qgen/kernels/kernel_table.h"
@@ -22,10 +23,22 @@ std::size_t buffer_bytes() {
   return static_cast<std::size_t>(std::max<std::int64_t>(bytes, std::int64_t{16} << 20));
 }
 
+/// As large as an address limit, which the amount of free memory does not tell, leaves room for.
+AlignedBuffer take_buffer() {
+  constexpr std::size_t least = std::size_t{16} << 20;
+  for (std::size_t bytes = buffer_bytes();; bytes /= 2) {
+    try {
+      return AlignedBuffer(bytes);
+    } catch (const Error&) {
+      if (bytes / 2 < least) throw;
+    }
+  }
+}
+
 /// Best of several passes in which each thread reads its own part.
 double measure_read(ThreadTeam& team, const KernelTable& kernels) {
   constexpr std::int64_t page = 4096;
-  AlignedBuffer buffer(buffer_bytes());
+  AlignedBuffer buffer = take_buffer();
   const std::int64_t pages = static_cast<std::int64_t>(buffer.size()) / page;
   const auto part = [&](int member) { return share(pages, 1, member, team.size()); };
   team.run([&](int member) {
