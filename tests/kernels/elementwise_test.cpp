@@ -65,6 +65,13 @@ TEST_P(ElementwiseTest, RmsNormDividesByTheRootOfEpsilonWhereAllIsZero) {
   EXPECT_EQ(y, x);
 }
 
+TEST_P(ElementwiseTest, RmsNormOfNumbersWhoseSquaresOverflowIsNaN) {
+  std::vector<float> x(40, 1.0f), weight(40, 1.0f), y(40);
+  x[7] = 1e30f;
+  table().rms_norm(x.data(), weight.data(), 1e-6f, 40, y.data());
+  for (const float value : y) EXPECT_TRUE(std::isnan(value));
+}
+
 TEST_P(ElementwiseTest, RopeMatchesReferenceInBothPairings) {
   RandomFloats random(2);
   for (const bool adjacent : {false, true}) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "device/cpu/share.h"
+#include "qgen/base/error.h"
 
 namespace qgen {
 namespace {
@@ -72,6 +74,15 @@ class Packer {
   std::span<float> rows_;  // [panel_rows, cols]
 };
 
+AlignedBuffer allocate_panels(std::size_t bytes) {
+  try {
+    return AlignedBuffer(bytes);
+  } catch (const Error&) {
+    throw Error(ErrorKind::memory, "not enough memory for the weights: " + std::to_string(bytes) +
+                                       " bytes are needed; fewer bits need less (--weights q8 or q4)");
+  }
+}
+
 }  // namespace
 
 PackedType packed_type_of(DType dtype) noexcept {
@@ -111,7 +122,7 @@ PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::
   }
   type_ = static_cast<PackedType>(std::ranges::max_element(numbers) - numbers.begin());
 
-  memory_ = AlignedBuffer(bytes);
+  memory_ = allocate_panels(bytes);
   AlignedBuffer rows(static_cast<std::size_t>(most_floats * team.size()) * sizeof(float));
   for (std::size_t i = 0; i < order_.size(); ++i) {
     matrices_[static_cast<std::size_t>(order_[i])].panels = memory_.data() + offsets[i];

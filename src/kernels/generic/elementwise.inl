@@ -38,7 +38,8 @@ inline void rms_norm(const float* x, const float* weight, float eps, std::int64_
     squares = fma(v, v, squares);
   }
   const double mean = static_cast<double>(sum(squares)) / static_cast<double>(std::max<std::int64_t>(n, 1));
-  const V factor = set(static_cast<float>(1.0 / std::sqrt(mean + static_cast<double>(eps))));
+  // NaN where the squares are too large for a float: a factor of zero would turn overflow into plain numbers.
+  const V factor = set(static_cast<float>(1.0 / std::sqrt(mean + static_cast<double>(eps)) + 0.0 * mean));
   for (std::int64_t i = 0; i < n; i += kLanes) {
     store_up_to(y + i, load_up_to(x + i, n - i) * factor * load_up_to(weight + i, n - i), n - i);
   }
