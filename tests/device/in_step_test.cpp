@@ -131,7 +131,7 @@ class InStep : public testing::TestWithParam<Parameter> {
     options.threads = 2;
     options.kernels = std::string(GetParam().kernels->name);
     options.kv = kv_name;
-    const Outputs expected = run(model, find_device("reference", model.plan()), options, tokens, pieces);
+    const Outputs expected = run(model, find_device("reference", model.plan()), {}, tokens, pieces);
     options.weights = weights;
     const Outputs actual = run(model, find_device("cpu", model.plan()), options, tokens, pieces);
     const std::size_t stages = model.plan().stages.size();
