@@ -1,6 +1,7 @@
 #include "qgen/engine/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -69,6 +70,35 @@ std::int64_t elements(const TensorView& view) {
   return view.rows * view.cols;
 }
 
+/// Calls `visit(view)` for each matrix in the layers.
+template <typename Visit>
+void for_each_layer_matrix(const Plan& plan, Visit visit) {
+  const auto add = [&](std::initializer_list<WeightId> ids) {
+    for (const WeightId id : ids) visit(plan.weight(id));
+  };
+  for (const Stage& stage : plan.stages) {
+    if (const auto* qkv = std::get_if<NormQkvStage>(&stage)) add({qkv->q_proj, qkv->k_proj, qkv->v_proj});
+    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add({project->weight});
+    if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage))
+      add({gate_up->gate_proj, gate_up->up_proj});
+  }
+}
+
+/// About how many megabytes the matrices take when they are held as `type` says; see DeviceOptions::weights.
+std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
+  double bits = 0;
+  const auto add = [&](const TensorView& view) {
+    const double each = type == "q8"     ? 8.5
+                        : type == "q4"   ? 4.5
+                        : type == "bf16" ? 16
+                                         : 8 * static_cast<double>(dtype_size(view.dtype));
+    bits += each * static_cast<double>(elements(view));
+  };
+  for_each_layer_matrix(plan, add);
+  add(plan.weight(std::get<NormHeadStage>(plan.stages.back()).head));
+  return static_cast<std::int64_t>(std::ceil(bits / 8e6));
+}
+
 }  // namespace
 
 std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const EngineOptions& options,
@@ -83,7 +113,11 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
   impl->allowed = collect_allowed(own.tokenizer, rows);
   DeviceOptions device_options = options.device_options;
   device_options.consumed = [&own](Bytes part) { own.checkpoint.release(part); };
-  impl->executor = find_device(options.device, impl->plan).compile(impl->plan, device_options);
+  const Device& device = find_device(options.device, impl->plan);
+  log.verbose("memory needed: about " +
+              std::to_string(megabytes_to_hold(impl->plan, device_options.weights)) +
+              " MB for weights; the cache grows with the text");
+  impl->executor = device.compile(impl->plan, device_options);
   impl->executor->set_allowed(impl->allowed);
   log.verbose(impl->executor->description());
   return impl;
@@ -136,15 +170,7 @@ std::int64_t Engine::parameters() const noexcept {
 
 std::int64_t Engine::layer_parameters() const noexcept {
   std::int64_t count = 0;
-  const auto add = [&](std::initializer_list<WeightId> ids) {
-    for (const WeightId id : ids) count += elements(impl_->plan.weight(id));
-  };
-  for (const Stage& stage : impl_->plan.stages) {
-    if (const auto* qkv = std::get_if<NormQkvStage>(&stage)) add({qkv->q_proj, qkv->k_proj, qkv->v_proj});
-    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add({project->weight});
-    if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage))
-      add({gate_up->gate_proj, gate_up->up_proj});
-  }
+  for_each_layer_matrix(impl_->plan, [&](const TensorView& view) { count += elements(view); });
   return count;
 }
 

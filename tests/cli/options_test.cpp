@@ -110,6 +110,17 @@ TEST(Options, NumbersAreHeldAsAsked) {
   EXPECT_EQ(qgen({"x", "--device", "reference", "--weights", "q8"}).status, 7);
 }
 
+TEST(Options, VerboseTellsTheMemoryBeforeItIsTaken) {
+  // The built-in model has 5,767,168 numbers in its matrices.
+  for (const auto& [weights, megabytes] :
+       std::vector<std::pair<std::string, std::string>>{{"bf16", "12"}, {"q8", "7"}, {"q4", "4"}}) {
+    const Result result = qgen({"x", "-n", "1", "--verbose", "--weights", weights});
+    const std::size_t told = result.err.find("memory needed: about " + megabytes + " MB");
+    ASSERT_NE(told, std::string::npos) << result.err;
+    EXPECT_LT(told, result.err.find("cpu: "));
+  }
+}
+
 TEST(Options, DefaultsOfLaterPartsAreAccepted) {
   const Result result =
       qgen({"x", "-n", "1", "--weights", "auto", "--lookup", "off", "--kv", "auto", "--raw"});
