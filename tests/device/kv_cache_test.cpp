@@ -112,13 +112,5 @@ TEST(KvPages, KeepsOnlyAFewPages) {
   EXPECT_EQ(same, 4u);
 }
 
-TEST(KvPages, OutliveTheirSource) {
-  auto kv = pages(KvType::f16);
-  const KvPages::Page page = kv->take();
-  kv.reset();
-  page->data()[0] = std::byte{1};
-  EXPECT_EQ(page.use_count(), 1);
-}
-
 }  // namespace
 }  // namespace qgen

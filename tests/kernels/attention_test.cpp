@@ -144,6 +144,24 @@ struct Expected {
   std::vector<double> out, tolerance;
 };
 
+/// Checks what all queries got; `unit` as for Expected.
+void expect_near_reference(const Attended& got, Chunk& chunk, const std::vector<float>& q,
+                           std::int64_t head_dim, const std::vector<std::int32_t>& visible, double unit) {
+  for (std::size_t i = 0; i < visible.size(); ++i) {
+    if (visible[i] == 0) {
+      EXPECT_EQ(got.sum[i], 0.0f);
+      continue;
+    }
+    const std::size_t first = i * static_cast<std::size_t>(head_dim);
+    const Expected expected(chunk, q.data() + first, visible[i], head_dim, unit);
+    for (std::size_t d = 0; d < static_cast<std::size_t>(head_dim); ++d) {
+      ASSERT_NEAR(static_cast<double>(got.out[first + d]) / static_cast<double>(got.sum[i]), expected.out[d],
+                  expected.tolerance[d])
+          << "head_dim " << head_dim << ", visible " << visible[i] << ", dimension " << d;
+    }
+  }
+}
+
 constexpr KvType kTypes[] = {KvType::f32, KvType::f16, KvType::bf16, KvType::q8};
 
 TEST_P(AttentionTest, MatchesReferenceForAllHeadSizesAndCounts) {
@@ -156,18 +174,8 @@ TEST_P(AttentionTest, MatchesReferenceForAllHeadSizesAndCounts) {
                                               100, 127, 200, 255, 256, 256, 256};
       const auto queries = static_cast<std::int64_t>(visible.size());
       const auto q = make_queries(random, queries, head_dim);
-      const Attended got = attend(table(), type, chunk, q, head_dim, visible);
-      for (std::int64_t i = 0; i < queries; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const Expected expected(chunk, q.data() + i * head_dim, visible[at], head_dim);
-        for (std::int64_t d = 0; d < head_dim; ++d) {
-          const auto here = static_cast<std::size_t>(d);
-          ASSERT_NEAR(static_cast<double>(got.out[static_cast<std::size_t>(i * head_dim + d)]) /
-                          static_cast<double>(got.sum[at]),
-                      expected.out[here], expected.tolerance[here])
-              << "head_dim " << head_dim << ", visible " << visible[at] << ", dimension " << d;
-        }
-      }
+      expect_near_reference(attend(table(), type, chunk, q, head_dim, visible), chunk, q, head_dim, visible,
+                            0);
     }
   }
 }
@@ -191,21 +199,7 @@ TEST_P(AttentionTest, BulkMatchesReferenceForAllHeadSizesAndCounts) {
         const auto queries = static_cast<std::int64_t>(visible.size());
         const auto q = make_queries(random, queries, head_dim);
         const Attended got = attend(table(), type, chunk, q, head_dim, visible, true);
-        for (std::int64_t i = 0; i < queries; ++i) {
-          const auto at = static_cast<std::size_t>(i);
-          if (visible[at] == 0) {
-            EXPECT_EQ(got.sum[at], 0.0f);
-            continue;
-          }
-          const Expected expected(chunk, q.data() + i * head_dim, visible[at], head_dim, unit);
-          for (std::int64_t d = 0; d < head_dim; ++d) {
-            const auto here = static_cast<std::size_t>(d);
-            ASSERT_NEAR(static_cast<double>(got.out[static_cast<std::size_t>(i * head_dim + d)]) /
-                            static_cast<double>(got.sum[at]),
-                        expected.out[here], expected.tolerance[here])
-                << "head_dim " << head_dim << ", visible " << visible[at] << ", dimension " << d;
-          }
-        }
+        expect_near_reference(got, chunk, q, head_dim, visible, unit);
       }
     }
   }

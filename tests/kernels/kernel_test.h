@@ -131,6 +131,34 @@ inline std::int64_t element_bytes(DType dtype) {
 
 inline constexpr DType kWeightDTypes[] = {DType::f32, DType::f16, DType::bf16};
 
+/// Prepares X[tokens, cols], tokens `x_stride` floats apart, and multiplies it by `rows` rows of W, which
+/// begin with a panel: Y[tokens, rows]. All memory has exactly the promised size.
+inline std::vector<float> multiply_guarded(const MatmulKernel& kernel, const std::byte* panel,
+                                           std::int64_t rows, std::int64_t cols, const float* x,
+                                           std::int64_t x_stride, std::int64_t tokens) {
+  const GuardedBytes input(kernel.input_bytes(tokens, cols));
+  const GuardedBytes scratch(kernel.scratch_bytes(cols));
+  for (std::int64_t t = 0; t < tokens; t += kernel.token_block) {
+    kernel.prepare(x, x_stride, t, std::min(t + kernel.token_block, tokens), cols, input.data());
+  }
+  const GuardedBytes y(static_cast<std::size_t>(tokens * rows) * sizeof(float));
+  std::fill_n(y.floats(), tokens * rows, 12345.0f);
+  kernel.multiply({panel, rows, cols, input.data(), tokens, y.floats(), rows, scratch.data()});
+  return {y.floats(), y.floats() + tokens * rows};
+}
+
+/// Checks that multiply(y, stride) writes all of Y[tokens, rows] and nothing between or behind its rows.
+void expect_writes_only(std::int64_t tokens, std::int64_t rows, const auto& multiply) {
+  const std::int64_t stride = rows + 9;
+  std::vector<float> y(static_cast<std::size_t>(stride * (tokens + 1)), 777.0f);
+  multiply(y.data(), stride);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const bool inside = at % stride < rows && at / stride < tokens;
+    ASSERT_EQ(y[i] == 777.0f, !inside) << "row " << at % stride << ", token " << at / stride;
+  }
+}
+
 inline bool same_bits(const float* a, const float* b, std::int64_t n) {
   return n == 0 || std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(float)) == 0;
 }

@@ -65,22 +65,8 @@ struct Rows {
 /// Y[tokens, rows]. All memory has exactly the promised size.
 inline std::vector<float> multiply(const MatmulKernel& kernel, const Panels& w, Rows rows, const Matrix& x,
                                    std::int64_t first, std::int64_t tokens) {
-  const GuardedBytes input(kernel.input_bytes(tokens, w.cols));
-  const GuardedBytes scratch(kernel.scratch_bytes(w.cols));
-  for (std::int64_t t = 0; t < tokens; t += kernel.token_block) {
-    kernel.prepare(x.row(first), x.cols, t, std::min(t + kernel.token_block, tokens), w.cols, input.data());
-  }
-  const std::int64_t count = rows.end - rows.begin;
-  const GuardedBytes y(static_cast<std::size_t>(tokens * count) * sizeof(float));
-  std::fill_n(y.floats(), tokens * count, 12345.0f);
-  MatmulArgs args;
-  args.w = w.panel(rows.begin);
-  args.rows = count, args.cols = w.cols;
-  args.input = input.data(), args.tokens = tokens;
-  args.y = y.floats(), args.y_stride = count;
-  args.scratch = scratch.data();
-  kernel.multiply(args);
-  return {y.floats(), y.floats() + tokens * count};
+  return multiply_guarded(kernel, w.panel(rows.begin), rows.end - rows.begin, w.cols, x.row(first), x.cols,
+                          tokens);
 }
 
 inline std::vector<float> multiply(const MatmulKernel& kernel, const Panels& w, const Matrix& x) {

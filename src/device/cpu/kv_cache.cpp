@@ -36,22 +36,16 @@ KvChunk KvLayout::chunk(std::byte* page, std::int64_t layer, std::int64_t head) 
 
 KvPages::Page KvPages::take() {
   std::unique_ptr<AlignedBuffer> page;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!spare_.empty()) {
-      page = std::move(spare_.back());
-      spare_.pop_back();
-    }
+  if (spare_.empty()) {
+    page = std::make_unique<AlignedBuffer>(layout_.page_bytes());
+  } else {
+    page = std::move(spare_.back());
+    spare_.pop_back();
   }
-  if (page == nullptr) page = std::make_unique<AlignedBuffer>(layout_.page_bytes());
-  return {page.release(), [pages = weak_from_this()](AlignedBuffer* returned) {
-            std::unique_ptr<AlignedBuffer> owned(returned);
-            if (const auto alive = pages.lock()) alive->give_back(std::move(owned));
-          }};
+  return {page.release(), [this](AlignedBuffer* back) { give_back(std::unique_ptr<AlignedBuffer>(back)); }};
 }
 
 void KvPages::give_back(std::unique_ptr<AlignedBuffer> page) noexcept {
-  const std::lock_guard lock(mutex_);
   if (spare_.size() < kMostSpare) spare_.push_back(std::move(page));  // reserved: cannot throw
 }
 

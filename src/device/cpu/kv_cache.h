@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "qgen/base/aligned_buffer.h"
@@ -31,8 +30,8 @@ class KvLayout {
 };
 
 /// Hands out pages and keeps a few of those that come back: fresh memory has to be cleared by the system,
-/// which can take longer than filling it.
-class KvPages : public std::enable_shared_from_this<KvPages> {
+/// which can take longer than filling it. Must outlive its pages.
+class KvPages {
  public:
   using Page = std::shared_ptr<AlignedBuffer>;
 
@@ -47,7 +46,6 @@ class KvPages : public std::enable_shared_from_this<KvPages> {
   void give_back(std::unique_ptr<AlignedBuffer> page) noexcept;
 
   KvLayout layout_;
-  std::mutex mutex_;
   std::vector<std::unique_ptr<AlignedBuffer>> spare_;
 };
 
@@ -74,7 +72,7 @@ class CpuTimeline final : public Timeline {
   }
 
  private:
-  std::shared_ptr<KvPages> source_;
+  std::shared_ptr<KvPages> source_;  // before the pages, which go back there
   std::vector<KvPages::Page> pages_;
   std::int64_t position_ = 0;
 };
