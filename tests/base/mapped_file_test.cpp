@@ -69,7 +69,7 @@ TEST_F(MappedFileTest, ReleasedBytesTakeNoMemoryUntilTheyAreReadAgain) {
   EXPECT_EQ(std::ranges::count(as_text(mapped.bytes()), 'y'), 1);
   const std::size_t before = resident_bytes();
   mapped.release(mapped.bytes().subspan(100, kSize - 200));
-  EXPECT_GE(before - resident_bytes(), kSize / 4 * 3);
+  EXPECT_LE(resident_bytes() + kSize / 4 * 3, before);
   EXPECT_EQ(std::ranges::count(as_text(mapped.bytes()), 'x'), kSize - 1);
 }
 
