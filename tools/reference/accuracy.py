@@ -68,14 +68,15 @@ def reference_log_probs(folder, windows):
 
 
 class Divergence:
-    def __init__(self):
+    def __init__(self, first=WINDOW // 2):
+        self.first = first  # positions of a window before it do not count
         self.kl, self.same, self.nll, self.reference_nll = [], [], [], []
 
     def add(self, ids, reference, tested):
-        reference, tested = reference[WINDOW // 2:], tested[WINDOW // 2:]
+        reference, tested = reference[self.first:], tested[self.first:]
         self.kl.append((reference.exp() * (reference - tested)).sum(-1))
         self.same.append((reference.argmax(-1) == tested.argmax(-1)).double())
-        wanted = torch.tensor(ids[WINDOW // 2 + 1:]).unsqueeze(-1)
+        wanted = torch.tensor(ids[self.first + 1:]).unsqueeze(-1)
         self.nll.append(-tested[:-1].gather(-1, wanted))
         self.reference_nll.append(-reference[:-1].gather(-1, wanted))
 
