@@ -91,7 +91,8 @@ std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
     const double each = type == "q8"     ? 8.5
                         : type == "q4"   ? 4.5
                         : type == "bf16" ? 16
-                                         : 8 * static_cast<double>(dtype_size(view.dtype));
+                                         : 8.0 * static_cast<double>(row_bytes(view.dtype, view.cols)) /
+                                               static_cast<double>(view.cols);
     bits += each * static_cast<double>(elements(view));
   };
   for_each_layer_matrix(plan, add);

@@ -11,7 +11,7 @@
 namespace qgen::reference {
 
 double element(const TensorView& w, std::int64_t r, std::int64_t c) noexcept {
-  const std::byte* at = w.row(r) + c * static_cast<std::int64_t>(dtype_size(w.dtype));
+  const std::byte* at = w.row(r) + row_bytes(w.dtype, c);
   if (w.dtype == DType::f32) {
     float value = 0;
     std::memcpy(&value, at, sizeof value);

@@ -143,7 +143,7 @@ class Checker {
       fail(name + " has shape " + shape_text(std::array{view.rows, view.cols}) + ", expected " +
            shape_text(std::array{rows, cols}));
     }
-    if (view.stride < cols * static_cast<std::int64_t>(dtype_size(view.dtype)))
+    if (view.stride < row_bytes(view.dtype, cols))
       fail(name + " has overlapping rows");
   }
 

@@ -72,7 +72,7 @@ std::vector<std::string> other_weight_files(const fs::path& folder) {
 }
 
 std::size_t misalignment(const StoredTensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.data.data()) % dtype_size(tensor.dtype);
+  return reinterpret_cast<std::uintptr_t>(tensor.data.data()) % dtype_alignment(tensor.dtype);
 }
 
 std::size_t copy_bytes(const StoredTensor& tensor) {
@@ -170,7 +170,7 @@ TensorView Checkpoint::require(std::string_view name, std::initializer_list<std:
           .dtype = tensor->dtype,
           .rows = shape.size() == 1 ? 1 : *shape.begin(),
           .cols = cols,
-          .stride = cols * static_cast<std::int64_t>(dtype_size(tensor->dtype))};
+          .stride = row_bytes(tensor->dtype, cols)};
 }
 
 }  // namespace qgen

@@ -65,7 +65,7 @@ std::string_view header_text(Bytes file, const std::string& source) {
 
 /// Number of bytes of a tensor, or nothing where 64 bits cannot hold it.
 std::optional<std::uint64_t> tensor_bytes(const std::vector<std::int64_t>& shape, DType dtype) {
-  std::uint64_t bytes = dtype_size(dtype);
+  auto bytes = static_cast<std::uint64_t>(block_bytes(dtype));
   for (const std::int64_t n : shape) {
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(n), &bytes)) return std::nullopt;
   }
@@ -110,7 +110,7 @@ class EntryReader {
     const Json* member = value_.find("dtype");
     const std::string* text = member == nullptr ? nullptr : member->as_string();
     if (text == nullptr) refuse("dtype is missing or no string");
-    const std::optional<DType> dtype = dtype_from_name(*text);
+    const std::optional<DType> dtype = dtype_from_safetensors(*text);
     if (!dtype) refuse("dtype " + shorten(*text) + " is not supported");
     return *dtype;
   }

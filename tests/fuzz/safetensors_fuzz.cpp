@@ -10,14 +10,14 @@ namespace {
 
 /// Whether a view has the size that its shape says and the alignment of its elements; reads all of it.
 bool sound(const qgen::StoredTensor& tensor) {
-  std::size_t bytes = qgen::dtype_size(tensor.dtype);
+  auto bytes = static_cast<std::size_t>(qgen::block_bytes(tensor.dtype));
   for (const std::int64_t n : tensor.shape) bytes *= static_cast<std::size_t>(n);
   if (bytes != tensor.data.size()) return false;
   if (bytes == 0) return true;
   const auto add = [](unsigned sum, std::byte b) { return sum + std::to_integer<unsigned>(b); };
   volatile unsigned sum = std::accumulate(tensor.data.begin(), tensor.data.end(), 0u, add);
   static_cast<void>(sum);
-  return reinterpret_cast<std::uintptr_t>(tensor.data.data()) % qgen::dtype_size(tensor.dtype) == 0;
+  return reinterpret_cast<std::uintptr_t>(tensor.data.data()) % qgen::dtype_alignment(tensor.dtype) == 0;
 }
 
 }  // namespace

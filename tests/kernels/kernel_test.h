@@ -126,7 +126,7 @@ inline void write_element(std::byte* to, float value, DType dtype) {
 }
 
 inline std::int64_t element_bytes(DType dtype) {
-  return static_cast<std::int64_t>(dtype_size(dtype));
+  return block_bytes(dtype);
 }
 
 inline constexpr DType kWeightDTypes[] = {DType::f32, DType::f16, DType::bf16};

@@ -107,7 +107,7 @@ class RandomModel {
     const DType dtype = shape_.dtypes[static_cast<std::size_t>(id) % shape_.dtypes.size()];
     std::normal_distribution<float> normal(static_cast<float>(mean), static_cast<float>(deviation));
     std::vector<std::byte>& bytes =
-        storage_.emplace_back(static_cast<std::size_t>(rows * cols) * dtype_size(dtype));
+        storage_.emplace_back(static_cast<std::size_t>(rows * row_bytes(dtype, cols)));
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows * cols); ++i) {
       const float value = normal(random_);
       if (dtype == DType::f32) {
@@ -117,7 +117,7 @@ class RandomModel {
         std::memcpy(bytes.data() + 2 * i, &bits, 2);
       }
     }
-    TensorView view{bytes.data(), dtype, rows, cols, cols * static_cast<std::int64_t>(dtype_size(dtype))};
+    TensorView view{bytes.data(), dtype, rows, cols, row_bytes(dtype, cols)};
     plan_.weights.push_back({name, view});
     return id;
   }

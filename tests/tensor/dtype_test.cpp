@@ -14,7 +14,7 @@ namespace {
 struct Row {
   DType dtype;
   std::string_view name;
-  std::size_t size;
+  std::int64_t size;
 };
 
 // Names and sizes as the safetensors format defines them.
@@ -35,14 +35,47 @@ constexpr std::array<Row, 13> kRows{{{DType::f32, "F32", 4},
 TEST(DType, NamesAndSizesAreThoseOfSafetensors) {
   for (const Row& row : kRows) {
     EXPECT_EQ(dtype_name(row.dtype), row.name);
-    EXPECT_EQ(dtype_size(row.dtype), row.size) << row.name;
-    EXPECT_EQ(dtype_from_name(row.name), row.dtype) << row.name;
+    EXPECT_EQ(block_elements(row.dtype), 1) << row.name;
+    EXPECT_EQ(block_bytes(row.dtype), row.size) << row.name;
+    EXPECT_EQ(dtype_alignment(row.dtype), static_cast<std::size_t>(row.size)) << row.name;
+    EXPECT_EQ(dtype_from_safetensors(row.name), row.dtype) << row.name;
+  }
+}
+
+struct BlockRow {
+  DType dtype;
+  std::string_view name;
+  std::int64_t elements, bytes;
+};
+
+// As GGML_QUANT_SIZES of the gguf package has them.
+constexpr std::array<BlockRow, 12> kBlockRows{{{DType::q8_0, "Q8_0", 32, 34},
+                                               {DType::q4_0, "Q4_0", 32, 18},
+                                               {DType::q4_1, "Q4_1", 32, 20},
+                                               {DType::q5_0, "Q5_0", 32, 22},
+                                               {DType::q5_1, "Q5_1", 32, 24},
+                                               {DType::q2_k, "Q2_K", 256, 84},
+                                               {DType::q3_k, "Q3_K", 256, 110},
+                                               {DType::q4_k, "Q4_K", 256, 144},
+                                               {DType::q5_k, "Q5_K", 256, 176},
+                                               {DType::q6_k, "Q6_K", 256, 210},
+                                               {DType::iq4_nl, "IQ4_NL", 32, 18},
+                                               {DType::iq4_xs, "IQ4_XS", 256, 136}}};
+
+TEST(DType, BlocksHaveTheSizesOfGgufAndNoPlaceInSafetensors) {
+  for (const BlockRow& row : kBlockRows) {
+    EXPECT_EQ(dtype_name(row.dtype), row.name);
+    EXPECT_EQ(block_elements(row.dtype), row.elements) << row.name;
+    EXPECT_EQ(block_bytes(row.dtype), row.bytes) << row.name;
+    EXPECT_EQ(row_bytes(row.dtype, 3 * row.elements), 3 * row.bytes) << row.name;
+    EXPECT_EQ(dtype_alignment(row.dtype), 1u) << row.name;
+    EXPECT_EQ(dtype_from_safetensors(row.name), std::nullopt) << row.name;
   }
 }
 
 TEST(DType, UnknownNamesGiveNothing) {
   for (const std::string_view name : {"", "f32", "F32 ", "F8_E4M3", "BF", "BF160"}) {
-    EXPECT_EQ(dtype_from_name(name), std::nullopt) << name;
+    EXPECT_EQ(dtype_from_safetensors(name), std::nullopt) << name;
   }
 }
 

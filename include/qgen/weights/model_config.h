@@ -20,6 +20,11 @@ struct RopeConfig {
   std::optional<double> low_freq_factor, high_freq_factor;
   bool truncate = true;
   std::int64_t original_max_position_embeddings = 0;  ///< 0: the file does not say
+  /// [head_dim / 2] or none: what each pair's frequency is divided by, where a file has them ready made
+  /// (rope_freqs of GGUF) rather than the settings from which they follow.
+  std::vector<float> frequency_divisors;
+  /// Rows of q_proj and k_proj are in the order in which pairs are neighbours.
+  bool adjacent_pairs = false;
 };
 
 /// config.json of a decoder, with the checkpoint's own names. Zero, empty or nothing means that the file does
@@ -47,6 +52,12 @@ struct ModelConfig {
   std::optional<std::int64_t> max_window_layers;
   std::vector<std::string> layer_types;
   RopeConfig rope;
+  std::int64_t num_experts = 0;  ///< also num_local_experts; 0: dense
+  std::int64_t num_experts_per_tok = 0;
+  std::int64_t moe_intermediate_size = 0;
+  std::optional<bool> norm_topk_prob;
+  std::optional<std::int64_t> decoder_sparse_step;  ///< layer i is sparse where (i + 1) is a multiple of it
+  std::vector<std::int64_t> mlp_only_layers;        ///< layers that are dense all the same
   std::vector<TokenId> eos_token_ids;
   std::string quantization;  ///< quant_method of quantization_config; such weights are refused
 };
