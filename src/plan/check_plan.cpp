@@ -143,8 +143,7 @@ class Checker {
       fail(name + " has shape " + shape_text(std::array{view.rows, view.cols}) + ", expected " +
            shape_text(std::array{rows, cols}));
     }
-    if (view.stride < row_bytes(view.dtype, cols))
-      fail(name + " has overlapping rows");
+    if (view.stride < row_bytes(view.dtype, cols)) fail(name + " has overlapping rows");
   }
 
   const Plan& plan_;
