@@ -163,6 +163,10 @@ const Executor& Engine::executor() const noexcept {
   return *impl_->executor;
 }
 
+std::optional<double> Engine::read_weights() const {
+  return impl_->executor->read_weights();
+}
+
 std::int64_t Engine::parameters() const noexcept {
   std::int64_t count = 0;
   for_each_tensor(impl_->plan, [&](const TensorView& view) { count += elements(view); });

@@ -85,6 +85,9 @@ class Executor {
   [[nodiscard]] virtual int threads() const noexcept = 0;
   /// How the matrices are held: "f32", "f16", "bf16", "q8" or "q4".
   [[nodiscard]] virtual std::string_view weight_type() const noexcept = 0;
+  /// Reads all weights once by plain loads, with the threads that steps run on; gives bytes per second, or
+  /// nothing where the device has no way to. Not during a run.
+  [[nodiscard]] virtual std::optional<double> read_weights() { return std::nullopt; }
   /// Bytes of weights that one decode step of one token reads.
   [[nodiscard]] virtual std::int64_t weight_bytes_per_token() const noexcept = 0;
   /// Bytes of cache that one position of a timeline takes (and that each later token reads).

@@ -60,6 +60,8 @@ class Engine {
   /// Parameters in the layers' matrices: what prefill multiplies by (embedding and head left out).
   [[nodiscard]] std::int64_t layer_parameters() const noexcept;
   [[nodiscard]] const Executor& executor() const noexcept;
+  /// Executor::read_weights(). Not while a session runs.
+  [[nodiscard]] std::optional<double> read_weights() const;
 
   /// `recompute`: keep no cache, feed the whole sequence anew at each step.
   [[nodiscard]] Session new_session(bool recompute = false) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "qgen/base/stopwatch.h"
+
 namespace qgen {
 namespace {
 
@@ -56,6 +58,22 @@ std::string CpuExecutor::description() const {
 
 std::string_view CpuExecutor::weight_type() const noexcept {
   return packed_type_name(model_.weights.type());
+}
+
+std::optional<double> CpuExecutor::read_weights() {
+  constexpr std::int64_t kPage = 4096;
+  const Bytes memory = model_.weights.memory();
+  const std::int64_t pages = std::ssize(memory) / kPage;
+  if (pages == 0) return std::nullopt;
+  const ProbeKernels& probe = best_kernels().probe;  // the widest loads, whatever table computes
+  std::atomic<std::uint64_t> sink{0};
+  const Stopwatch watch;
+  team_.run([&](int member) {
+    const Range mine = share(pages, 1, member, team_.size());
+    sink += probe.read(memory.data() + mine.begin * kPage,
+                       static_cast<std::size_t>((mine.end - mine.begin) * kPage));
+  });
+  return static_cast<double>(pages * kPage) / watch.seconds();
 }
 
 std::int64_t CpuExecutor::weight_bytes_per_token() const noexcept {

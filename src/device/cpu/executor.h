@@ -33,6 +33,7 @@ class CpuExecutor final : public Executor {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] int threads() const noexcept override { return team_.size(); }
   [[nodiscard]] std::string_view weight_type() const noexcept override;
+  [[nodiscard]] std::optional<double> read_weights() override;
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override;
   [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override;
 

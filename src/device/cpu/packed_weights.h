@@ -40,6 +40,8 @@ class PackedWeights {
   [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return order_; }
   /// Bytes of all panels: what a step reads.
   [[nodiscard]] std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(memory_.size()); }
+  /// All panels, one after the other.
+  [[nodiscard]] Bytes memory() const noexcept { return {memory_.data(), memory_.size()}; }
   /// How most of the weights are held.
   [[nodiscard]] PackedType type() const noexcept { return type_; }
 
