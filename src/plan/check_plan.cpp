@@ -137,11 +137,16 @@ class Checker {
     const std::string name = "tensor " + shorten(weight.name);
     if (view.data == nullptr) fail(name + " has no data");
     if (!is_weight_type(view.dtype)) {
-      fail(name + " is of type " + std::string(dtype_name(view.dtype)) + ", expected F32, F16 or BF16");
+      fail(name + " is of type " + std::string(dtype_name(view.dtype)) + ", a weight type is expected");
     }
     if (view.rows != rows || view.cols != cols) {
       fail(name + " has shape " + shape_text(std::array{view.rows, view.cols}) + ", expected " +
            shape_text(std::array{rows, cols}));
+    }
+    if (cols % block_elements(view.dtype) != 0) {
+      fail(name + " has rows of " + std::to_string(cols) + ", expected a multiple of " +
+           std::to_string(block_elements(view.dtype)) + ", the block of " +
+           std::string(dtype_name(view.dtype)));
     }
     if (view.stride < row_bytes(view.dtype, cols)) fail(name + " has overlapping rows");
   }

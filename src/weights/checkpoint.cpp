@@ -163,9 +163,15 @@ TensorView Checkpoint::require(std::string_view name, std::initializer_list<std:
   }
   if (!is_weight_type(tensor->dtype)) {
     refuse(tensor->file, name,
-           "F32, F16 or BF16 expected, " + std::string(dtype_name(tensor->dtype)) + " found");
+           "a weight type expected (F32, F16, BF16 or blocks of GGUF), " +
+               std::string(dtype_name(tensor->dtype)) + " found");
   }
   const std::int64_t cols = *(shape.end() - 1);
+  if (cols % block_elements(tensor->dtype) != 0) {
+    refuse(tensor->file, name,
+           "rows of a multiple of " + std::to_string(block_elements(tensor->dtype)) + " expected for " +
+               std::string(dtype_name(tensor->dtype)) + ", " + std::to_string(cols) + " found");
+  }
   return {.data = tensor->data.data(),
           .dtype = tensor->dtype,
           .rows = shape.size() == 1 ? 1 : *shape.begin(),

@@ -42,6 +42,18 @@ std::vector<Case> cases() {
   add("Bf16", [](ModelShape& s) { s.dtypes = {DType::bf16}; });
   add("F16", [](ModelShape& s) { s.dtypes = {DType::f16}; });
   add("MixedTypes", [](ModelShape& s) { s.dtypes = {DType::bf16, DType::f32, DType::f16, DType::f32}; });
+  add("BlocksOf32", [](ModelShape& s) {
+    s.dims.width = 64;
+    s.dims.head_dim = 32;
+    s.dims.feed_forward = 96;
+    s.qkv_bias = s.o_bias = true;
+    s.dtypes = {DType::q8_0, DType::q4_0, DType::f16};
+  });
+  add("BlocksOf256", [](ModelShape& s) {
+    s.dims.width = 256;
+    s.dims.feed_forward = 512;
+    s.dtypes = {DType::q6_k, DType::q4_k};
+  });
   add("Biases", [](ModelShape& s) { s.qkv_bias = s.o_bias = true; });
   add("NoHeadNorm", [](ModelShape& s) { s.qk_norm = false; });
   add("Untied", [](ModelShape& s) { s.tied = false; });

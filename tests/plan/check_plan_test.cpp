@@ -50,7 +50,17 @@ TEST(CheckPlan, RefusesAWeightTypeWithoutKernels) {
   RandomModel model({});
   Plan plan = model.plan();
   plan.weights[0].view.dtype = DType::i64;
-  EXPECT_EQ(refusal(plan), "tensor embed_tokens is of type I64, expected F32, F16 or BF16");
+  EXPECT_EQ(refusal(plan), "tensor embed_tokens is of type I64, a weight type is expected");
+}
+
+TEST(CheckPlan, RefusesRowsThatAreNoWholeBlocks) {
+  ModelShape shape;
+  shape.dims.width = 48;
+  RandomModel model(shape);
+  Plan plan = model.plan();
+  plan.weights[0].view.dtype = DType::q8_0;
+  EXPECT_EQ(refusal(plan),
+            "tensor embed_tokens has rows of 48, expected a multiple of 32, the block of Q8_0");
 }
 
 TEST(CheckPlan, RefusesMissingAndUnknownWeights) {

@@ -3,21 +3,21 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "qgen/plan/plan.h"
-#include "qgen/tensor/convert.h"
+#include "qgen/tensor/block_format.h"
 
 namespace qgen::test {
 
 /// What a random model looks like.
 struct ModelShape {
   PlanDims dims{2, 32, 4, 2, 8, 48, 67, 4096};
-  std::vector<DType> dtypes{DType::f32};  ///< dealt out to the matrices in turn
+  std::vector<DType> dtypes{
+      DType::f32};  ///< dealt out to the weights in turn; f32 where rows are no whole blocks
   bool qkv_bias = false;
   bool o_bias = false;
   bool qk_norm = true;
@@ -104,19 +104,14 @@ class RandomModel {
 
   WeightId add(const std::string& name, std::int64_t rows, std::int64_t cols, double deviation, double mean) {
     const auto id = static_cast<WeightId>(plan_.weights.size());
-    const DType dtype = shape_.dtypes[static_cast<std::size_t>(id) % shape_.dtypes.size()];
+    DType dtype = shape_.dtypes[static_cast<std::size_t>(id) % shape_.dtypes.size()];
+    if (cols % block_elements(dtype) != 0) dtype = DType::f32;
     std::normal_distribution<float> normal(static_cast<float>(mean), static_cast<float>(deviation));
     std::vector<std::byte>& bytes =
         storage_.emplace_back(static_cast<std::size_t>(rows * row_bytes(dtype, cols)));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(rows * cols); ++i) {
-      const float value = normal(random_);
-      if (dtype == DType::f32) {
-        std::memcpy(bytes.data() + 4 * i, &value, 4);
-      } else {
-        const std::uint16_t bits = dtype == DType::bf16 ? f32_to_bf16(value) : f32_to_f16(value);
-        std::memcpy(bytes.data() + 2 * i, &bits, 2);
-      }
-    }
+    std::vector<float> values(static_cast<std::size_t>(rows * cols));
+    for (float& value : values) value = normal(random_);
+    quantizer(dtype)(values.data(), rows * cols, bytes.data());
     TensorView view{bytes.data(), dtype, rows, cols, row_bytes(dtype, cols)};
     plan_.weights.push_back({name, view});
     return id;

@@ -163,7 +163,7 @@ struct KernelTable {
   std::array<PackedKernels, kPackedTypes> packed;  ///< by PackedType
   std::array<KvKernels, kKvTypes> kv;              ///< by KvType
 
-  /// dst[n] = src[n] widened to f32, by DType.
+  /// dst[n] = src[n] widened to f32, by DType; n is a multiple of its block_elements.
   std::array<void (*)(const std::byte* src, std::int64_t n, float* dst) noexcept, kWeightTypes> widen;
   /// y[n] = x[n] / sqrt(mean(x^2) + eps) * weight[n]; y may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, std::int64_t n, float* y) noexcept;

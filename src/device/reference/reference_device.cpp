@@ -68,9 +68,7 @@ class TokenWalk {
   const Row* step(const EmbedStage& stage) {
     const TensorView& table = plan_.weight(stage.table);
     h_.resize(static_cast<std::size_t>(dims_.width));
-    for (std::int64_t i = 0; i < dims_.width; ++i) {
-      h_[static_cast<std::size_t>(i)] = reference::element(table, token_, i);
-    }
+    reference::row(table, token_, h_.data());
     return &h_;
   }
 
@@ -133,9 +131,10 @@ class TokenWalk {
     const TensorView& w = plan_.weight(weight);
     Row y(static_cast<std::size_t>(w.rows));
     reference::matvec(w, x.data(), y.data());
-    for (std::int64_t i = 0; bias != kNoWeight && i < w.rows; ++i) {
-      y[static_cast<std::size_t>(i)] += reference::element(plan_.weight(bias), 0, i);
-    }
+    if (bias == kNoWeight) return y;
+    Row shift(y.size());
+    reference::row(plan_.weight(bias), 0, shift.data());
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += shift[i];
     return y;
   }
 

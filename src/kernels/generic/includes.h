@@ -15,4 +15,5 @@
 #include "kernels/built_tables.h"
 #include "kernels/unroll.h"
 #include "qgen/kernels/kernel_table.h"
+#include "qgen/tensor/block_format.h"
 #include "qgen/tensor/convert.h"
