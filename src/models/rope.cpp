@@ -155,6 +155,7 @@ PlanRope compute(const ModelConfig& config, std::int64_t head_dim) {
 
 PlanRope make_rope(const ModelConfig& config, std::int64_t head_dim) {
   PlanRope rope = compute(config, head_dim);
+  if (config.rope.adjacent_pairs) rope.pairs = RopePairs::adjacent;
   const bool finite = std::ranges::all_of(rope.inv_freq, [](float f) { return std::isfinite(f); });
   if (!finite || !std::isfinite(rope.scale)) {
     fail(config, "the rope settings (" + config.rope.type + ") give frequencies that are not finite");

@@ -6,6 +6,7 @@
 
 #include "cli/builtin/builtin.h"
 #include "cli/io/format.h"
+#include "cli/run/hub_cache.h"
 #include "qgen/base/error.h"
 #include "qgen/base/utf8.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 /// A model is a folder for now; other things that people have get an answer that helps.
 std::filesystem::path model_folder(const std::string& path) {
-  const std::filesystem::path folder(path);
+  const std::filesystem::path folder = find_model(path);
   std::error_code problem;
   const auto status = std::filesystem::status(folder, problem);
   const std::string shown = escape_control(path);
@@ -26,12 +27,28 @@ std::filesystem::path model_folder(const std::string& path) {
         ErrorKind::unsupported,
         shown + ": expected a model folder; give the folder that holds this file, with its config.json");
   }
-  if (kind == ".gguf" || kind == ".pt" || kind == ".pth" || kind == ".bin") {
+  if (kind == ".pt" || kind == ".pth") {
+    throw Error(ErrorKind::unsupported,
+                shown +
+                    ": a checkpoint of torch.save is given as --checkpoint FILE, with "
+                    "--vocab and --merges or --tokenizer");
+  }
+  if (kind == ".gguf" || kind == ".bin") {
     throw Error(ErrorKind::unsupported,
                 shown + ": " + escape_control(kind.substr(1)) +
                     " files cannot be read yet; give a folder in Hugging Face format");
   }
   throw Error(ErrorKind::file, shown + ": expected a model folder, found a file");
+}
+
+CheckpointFiles checkpoint_files(const ModelOptions& options) {
+  return {options.checkpoint, options.vocab, options.merges, options.tokenizer, options.heads};
+}
+
+Engine open_engine(const ModelOptions& options, const EngineOptions& engine_options, const Log& log) {
+  if (options.is_builtin()) return Engine::from_embedded(builtin_model(), engine_options, log);
+  if (options.path.empty()) return Engine::from_checkpoint(checkpoint_files(options), engine_options, log);
+  return Engine::from_folder(model_folder(options.path), engine_options, log);
 }
 
 void describe(const Engine& engine, Messages& messages) {
@@ -57,11 +74,12 @@ std::string kernels_of(Mode mode, const std::string& forced) {
 }
 
 std::string model_name(const ModelOptions& options) {
-  if (options.path.empty()) return std::string(builtin_model().name) + " (built in)";
-  const std::filesystem::path folder = std::filesystem::path(options.path).lexically_normal();
+  if (options.is_builtin()) return std::string(builtin_model().name) + " (built in)";
+  const std::string& path = options.path.empty() ? options.checkpoint : options.path;
+  const std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
   const std::filesystem::path name =
       folder.has_filename() ? folder.filename() : folder.parent_path().filename();
-  return escape_control(name.empty() ? options.path : name.string());
+  return escape_control(name.empty() ? path : name.string());
 }
 
 Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
@@ -73,15 +91,14 @@ Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
   engine_options.device_options.kv = options.kv;
   engine_options.context = options.context;
   messages.progress("loading " + model_name(options) + " ...");
-  Engine engine = options.path.empty()
-                      ? Engine::from_embedded(builtin_model(), engine_options, messages.log())
-                      : Engine::from_folder(model_folder(options.path), engine_options, messages.log());
+  Engine engine = open_engine(options, engine_options, messages.log());
   messages.clear_progress();
   describe(engine, messages);
   return engine;
 }
 
 Tokenizer load_tokenizer(const ModelOptions& options) {
+  if (options.has_vocabulary()) return read_checkpoint_tokenizer(checkpoint_files(options));
   if (!options.path.empty()) return Tokenizer::from_folder(model_folder(options.path));
   const EmbeddedModel& model = builtin_model();
   return Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config), model.name);

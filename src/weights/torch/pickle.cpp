@@ -503,4 +503,8 @@ std::string Pickle::describe(const PickleValue& value) const {
   return {};
 }
 
+Pickle read_pickle(Bytes data, const std::string& source) {
+  return PickleMachine(data, source).run();
+}
+
 }  // namespace qgen
