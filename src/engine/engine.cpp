@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "engine/checkpoint_files.h"
 #include "engine/engine_impl.h"
 #include "engine/model_files.h"
 #include "qgen/base/error.h"
@@ -127,6 +128,10 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
 Engine Engine::from_folder(const std::filesystem::path& folder, const EngineOptions& options,
                            const Log& log) {
   return Engine(Impl::assemble(read_model_folder(folder, log), options, log));
+}
+
+Engine Engine::from_checkpoint(const CheckpointFiles& files, const EngineOptions& options, const Log& log) {
+  return Engine(Impl::assemble(read_checkpoint_files(files, options.context), options, log));
 }
 
 Engine Engine::from_embedded(const EmbeddedModel& model, const EngineOptions& options, const Log& log) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <system_error>
+#include <utility>
 
 #include "qgen/base/error.h"
 #include "qgen/base/text.h"
@@ -116,6 +117,15 @@ Checkpoint Checkpoint::from_bytes(Bytes data, std::string_view source) {
   Checkpoint checkpoint;
   checkpoint.source_ = escape_control(source);
   checkpoint.add(data, checkpoint.source_);
+  return checkpoint;
+}
+
+Checkpoint Checkpoint::assemble(Parts parts) {
+  Checkpoint checkpoint;
+  checkpoint.source_ = std::move(parts.source);
+  checkpoint.files_.push_back(std::move(parts.file));
+  checkpoint.copies_ = std::move(parts.copies);
+  checkpoint.tensors_ = std::move(parts.tensors);
   return checkpoint;
 }
 

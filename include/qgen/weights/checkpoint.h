@@ -44,6 +44,15 @@ class Checkpoint {
   /// here has.
   static Checkpoint from_gguf(Gguf&& gguf);
 
+  /// What another reader found: tensors are views into `file` or `copies`.
+  struct Parts {
+    std::string source;  ///< for messages, already escaped
+    MappedFile file;
+    std::vector<AlignedBuffer> copies;
+    Tensors tensors;
+  };
+  static Checkpoint assemble(Parts parts);
+
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
 
   /// The tensor `name` with exactly `shape` (one or two dimensions; one gives a single row) and a weight
