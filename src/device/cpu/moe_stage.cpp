@@ -114,9 +114,10 @@ void StageRunner::choose_experts(const MoeStage& stage, std::int64_t token) cons
       choice = {e, value};
     }
     p[static_cast<std::size_t>(choice.expert)] = kTaken;
+    choice.factor /= all;  // NaN where any number is: damage is noticed whoever is chosen
     kept += choice.factor;
   }
-  for (ExpertChoice& choice : chosen) choice.factor /= stage.norm_topk_prob ? kept : all;
+  for (ExpertChoice& choice : chosen) choice.factor /= stage.norm_topk_prob ? kept : 1;
 }
 
 /// Sorts the step's choices by expert; every member for itself, which is cheaper than a barrier.
