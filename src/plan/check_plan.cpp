@@ -29,12 +29,16 @@ class Checker {
       expect_input(next<ProjectAddStage>(), ProjectInput::attention);
       if (next_ < plan_.stages.size() && std::holds_alternative<MoeStage>(plan_.stages[next_])) {
         next<MoeStage>();
+        has_experts_ = true;
       } else {
         next<NormGateUpStage>();
         expect_input(next<ProjectAddStage>(), ProjectInput::feed_forward);
       }
     }
     next<NormHeadStage>();
+    if (!has_experts_ && (dims_.experts != 0 || dims_.experts_per_token != 0 || dims_.expert_width != 0)) {
+      fail("the plan has a number of experts, but no layer with experts");
+    }
     if (next_ != plan_.stages.size()) {
       fail("the plan has " + std::to_string(plan_.stages.size()) + " stages, expected " +
            std::to_string(next_) + " for " + std::to_string(dims_.layers) + " layers");
@@ -175,6 +179,7 @@ class Checker {
 
   const Plan& plan_;
   const PlanDims& dims_;
+  bool has_experts_ = false;
   std::size_t next_ = 0;    // stage to be checked
   std::int64_t layer_ = 0;  // that it should belong to
 };

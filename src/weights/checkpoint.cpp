@@ -11,6 +11,7 @@
 #include "qgen/base/utf8.h"
 #include "weights/safetensors.h"
 #include "weights/shard_index.h"
+#include "weights/stacked_experts.h"
 
 namespace qgen {
 namespace {
@@ -89,6 +90,7 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
   if (is_there(folder / kSingle)) {
     checkpoint.files_.emplace_back(folder / kSingle);
     checkpoint.add(checkpoint.files_.back().bytes(), path_text(folder / kSingle));
+    split_stacked_experts(checkpoint.tensors_);
     return checkpoint;
   }
   if (!is_there(folder / kIndex)) fail_without_weights(folder);
@@ -108,6 +110,7 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
                                        ", it is in " + (tensor == nullptr ? "no shard" : tensor->file));
     }
   }
+  split_stacked_experts(checkpoint.tensors_);
   return checkpoint;
 }
 
@@ -115,6 +118,7 @@ Checkpoint Checkpoint::from_bytes(Bytes data, std::string_view source) {
   Checkpoint checkpoint;
   checkpoint.source_ = escape_control(source);
   checkpoint.add(data, checkpoint.source_);
+  split_stacked_experts(checkpoint.tensors_);
   return checkpoint;
 }
 
