@@ -1,9 +1,10 @@
 #include "qgen/engine/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <initializer_list>
 #include <set>
+#include <span>
 #include <string>
 
 #include "engine/checkpoint_files.h"
@@ -74,14 +75,19 @@ std::int64_t elements(const TensorView& view) {
 /// Calls `visit(view)` for each matrix in the layers.
 template <typename Visit>
 void for_each_layer_matrix(const Plan& plan, Visit visit) {
-  const auto add = [&](std::initializer_list<WeightId> ids) {
+  const auto add = [&](std::span<const WeightId> ids) {
     for (const WeightId id : ids) visit(plan.weight(id));
   };
   for (const Stage& stage : plan.stages) {
-    if (const auto* qkv = std::get_if<NormQkvStage>(&stage)) add({qkv->q_proj, qkv->k_proj, qkv->v_proj});
-    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add({project->weight});
+    if (const auto* qkv = std::get_if<NormQkvStage>(&stage))
+      add(std::array{qkv->q_proj, qkv->k_proj, qkv->v_proj});
+    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add(std::array{project->weight});
     if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage))
-      add({gate_up->gate_proj, gate_up->up_proj});
+      add(std::array{gate_up->gate_proj, gate_up->up_proj});
+    if (const auto* moe = std::get_if<MoeStage>(&stage)) {
+      add(std::array{moe->router});
+      for (const auto* matrices : {&moe->gate_proj, &moe->up_proj, &moe->down_proj}) add(*matrices);
+    }
   }
 }
 
@@ -181,6 +187,11 @@ std::int64_t Engine::parameters() const noexcept {
 std::int64_t Engine::layer_parameters() const noexcept {
   std::int64_t count = 0;
   for_each_layer_matrix(impl_->plan, [&](const TensorView& view) { count += elements(view); });
+  const PlanDims& dims = impl_->plan.dims;
+  const std::int64_t unchosen = (dims.experts - dims.experts_per_token) * 3 * dims.expert_width * dims.width;
+  for (const Stage& stage : impl_->plan.stages) {
+    if (std::holds_alternative<MoeStage>(stage)) count -= unchosen;
+  }
   return count;
 }
 

@@ -63,6 +63,33 @@ std::vector<Case> cases() {
     s.dims.heads = 40;
     s.dims.kv_heads = 1;
   });
+  const auto experts = [](ModelShape& s, std::int64_t count, std::int64_t chosen) {
+    s.dims.experts = count;
+    s.dims.experts_per_token = chosen;
+    s.dims.expert_width = 24;
+  };
+  add("Experts", [&](ModelShape& s) { experts(s, 8, 2); });
+  add("OneExpert", [&](ModelShape& s) { experts(s, 1, 1); });
+  add("AllExperts", [&](ModelShape& s) { experts(s, 5, 5); });
+  add("ManyExperts", [&](ModelShape& s) {
+    experts(s, 70, 3);
+    s.norm_topk_prob = false;
+  });
+  add("ExpertsOfMixedTypes", [&](ModelShape& s) {
+    experts(s, 6, 2);
+    s.dtypes = {DType::bf16, DType::f32, DType::f16, DType::f32};
+  });
+  add("ExpertsOfOddWidths", [&](ModelShape& s) {
+    experts(s, 7, 3);
+    s.dims.width = 37;
+    s.dims.expert_width = 53;
+    s.dtypes = {DType::bf16};
+  });
+  add("ExpertsInTheLastLayerOnly", [&](ModelShape& s) {
+    experts(s, 4, 2);
+    s.dense_layers = {0};
+    s.norm_topk_prob = false;
+  });
   return all;
 }
 

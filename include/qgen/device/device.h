@@ -64,7 +64,7 @@ struct SliceResult {
 };
 
 /// Called after each stage with the stage's index in the plan and its output for all tokens of the run,
-/// row-major: the residual h[T, D] after Embed and ProjectAdd, q[T, H*d] after NormQkv, a[T, H*d] after
+/// row-major: the residual h[T, D] after Embed, ProjectAdd and Moe, q[T, H*d] after NormQkv, a[T, H*d] after
 /// Attend, u[T, F] after NormGateUp, the wanted logits after NormHead.
 using StageObserver = std::function<void(std::size_t stage, std::span<const float> values)>;
 
@@ -88,7 +88,7 @@ class Executor {
   /// Reads all weights once by plain loads, with the threads that steps run on; gives bytes per second, or
   /// nothing where the device has no way to. Not during a run.
   [[nodiscard]] virtual std::optional<double> read_weights() { return std::nullopt; }
-  /// Bytes of weights that one decode step of one token reads.
+  /// Bytes of weights that one decode step of one token reads: of experts, the chosen ones.
   [[nodiscard]] virtual std::int64_t weight_bytes_per_token() const noexcept = 0;
   /// Bytes of cache that one position of a timeline takes (and that each later token reads).
   [[nodiscard]] virtual std::int64_t cache_bytes_per_position() const noexcept = 0;

@@ -75,7 +75,8 @@ class Engine {
   [[nodiscard]] const std::vector<bool>& allowed() const noexcept;
   /// Parameters of the model; tied matrices count once.
   [[nodiscard]] std::int64_t parameters() const noexcept;
-  /// Parameters in the layers' matrices: what prefill multiplies by (embedding and head left out).
+  /// Parameters in the layers' matrices: what prefill multiplies each token by (embedding and head left out;
+  /// of experts, as many as a token goes to).
   [[nodiscard]] std::int64_t layer_parameters() const noexcept;
   [[nodiscard]] const Executor& executor() const noexcept;
   /// Executor::read_weights(). Not while a session runs.

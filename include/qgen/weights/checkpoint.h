@@ -27,7 +27,8 @@ struct StoredTensor {
 };
 
 /// The tensors of a model, by name. After construction every view is in bounds and of a known dtype. Tensors
-/// stay where the file is mapped; only those that a file has at odd addresses are copied.
+/// stay where the file is mapped; only those that a file has at odd addresses are copied. Experts that a file
+/// has as one stack are a tensor each.
 class Checkpoint {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;

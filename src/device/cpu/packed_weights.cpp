@@ -26,6 +26,13 @@ struct MatricesOf {
   void operator()(const NormGateUpStage& stage) const {
     ids.insert(ids.end(), {stage.gate_proj, stage.up_proj});
   }
+  void operator()(const MoeStage& stage) const {
+    ids.push_back(stage.router);
+    for (std::size_t e = 0; e < stage.gate_proj.size(); ++e) {
+      ids.insert(ids.end(), {stage.gate_proj[e], stage.up_proj[e]});
+    }
+    ids.insert(ids.end(), stage.down_proj.begin(), stage.down_proj.end());
+  }
   void operator()(const NormHeadStage& stage) const { ids.push_back(stage.head); }
 };
 
@@ -40,6 +47,21 @@ std::vector<WeightId> matrices_in_order(const Plan& plan) {
     seen[static_cast<std::size_t>(id)] = true;
   }
   return once;
+}
+
+/// By WeightId. Their few numbers decide which experts are chosen, so they are not rounded.
+std::vector<bool> routers_of(const Plan& plan) {
+  std::vector<bool> routers(plan.weights.size());
+  for (const Stage& stage : plan.stages) {
+    if (const auto* moe = std::get_if<MoeStage>(&stage)) {
+      routers[static_cast<std::size_t>(moe->router)] = true;
+    }
+  }
+  return routers;
+}
+
+PackedType router_type(DType dtype) noexcept {
+  return dtype == DType::f16 || dtype == DType::bf16 ? packed_type_of(dtype) : PackedType::f32;
 }
 
 /// Packs matrices as one member of the team.
@@ -108,9 +130,11 @@ PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::
   std::int64_t most_floats = 0;
   std::vector<std::size_t> offsets;
   std::array<std::int64_t, kPackedTypes> numbers{};
+  const std::vector<bool> routers = routers_of(plan);
   for (const WeightId id : order_) {
     const TensorView& view = plan.weight(id);
-    const PackedType held = type.value_or(packed_type_of(view.dtype));
+    const PackedType held = routers[static_cast<std::size_t>(id)] ? router_type(view.dtype)
+                                                                  : type.value_or(packed_type_of(view.dtype));
     const PackedKernels& packed = kernels.packed[static_cast<std::size_t>(held)];
     const std::int64_t panels = (view.rows + packed.panel_rows - 1) / packed.panel_rows;
     numbers[static_cast<std::size_t>(held)] += view.rows * view.cols;
