@@ -9,6 +9,7 @@
 #include "engine/engine_impl.h"
 #include "engine/model_files.h"
 #include "qgen/base/error.h"
+#include "qgen/kernels/packed_type.h"
 #include "qgen/models/architecture.h"
 
 namespace qgen {
@@ -88,12 +89,11 @@ void for_each_layer_matrix(const Plan& plan, Visit visit) {
 std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
   double bits = 0;
   const auto add = [&](const TensorView& view) {
-    const double each = type == "q8"     ? 8.5
-                        : type == "q4"   ? 4.5
-                        : type == "bf16" ? 16
-                                         : 8.0 * static_cast<double>(row_bytes(view.dtype, view.cols)) /
-                                               static_cast<double>(view.cols);
-    bits += each * static_cast<double>(elements(view));
+    PackedType held = packed_type_of(view.dtype);
+    for (const PackedType asked : {PackedType::bf16, PackedType::q8, PackedType::q4}) {
+      if (type == packed_type_name(asked)) held = asked;
+    }
+    bits += packed_bits(held) * static_cast<double>(elements(view));
   };
   for_each_layer_matrix(plan, add);
   add(plan.weight(std::get<NormHeadStage>(plan.stages.back()).head));

@@ -83,7 +83,7 @@ class Executor {
   /// "cpu: avx512, 2 threads, f16 cache" and the like.
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual int threads() const noexcept = 0;
-  /// How the matrices are held: "f32", "f16", "bf16", "q8" or "q4".
+  /// How most of the matrices are held: "f32", "f16", "bf16", "q8", "q4", "q4_1", "q4_k" or "q6_k".
   [[nodiscard]] virtual std::string_view weight_type() const noexcept = 0;
   /// Bytes of weights that one decode step of one token reads.
   [[nodiscard]] virtual std::int64_t weight_bytes_per_token() const noexcept = 0;

@@ -29,7 +29,8 @@ struct PackedMatrix {
 /// step reads them.
 class PackedWeights {
  public:
-  /// `type`: how to hold them, or nothing: each as its file does. Throws Error{memory}.
+  /// `type`: how to hold them, one that can be packed from floats, or nothing: each by packed_type_of() its
+  /// type. Throws Error{memory}.
   PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
                 ThreadTeam& team, const ConsumedHook& consumed);
 
@@ -49,9 +50,5 @@ class PackedWeights {
   AlignedBuffer memory_;
   PackedType type_ = PackedType::f32;
 };
-
-/// The type that holds the numbers of a file without rounding.
-[[nodiscard]] PackedType packed_type_of(DType dtype) noexcept;
-[[nodiscard]] const char* packed_type_name(PackedType type) noexcept;
 
 }  // namespace qgen
