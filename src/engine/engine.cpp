@@ -9,7 +9,6 @@
 #include "engine/engine_impl.h"
 #include "engine/model_files.h"
 #include "qgen/base/error.h"
-#include "qgen/kernels/packed_type.h"
 #include "qgen/models/architecture.h"
 
 namespace qgen {
@@ -89,11 +88,7 @@ void for_each_layer_matrix(const Plan& plan, Visit visit) {
 std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
   double bits = 0;
   const auto add = [&](const TensorView& view) {
-    PackedType held = packed_type_of(view.dtype);
-    for (const PackedType asked : {PackedType::bf16, PackedType::q8, PackedType::q4}) {
-      if (type == packed_type_name(asked)) held = asked;
-    }
-    bits += packed_bits(held) * static_cast<double>(elements(view));
+    bits += held_bits(view.dtype, type) * static_cast<double>(elements(view));
   };
   for_each_layer_matrix(plan, add);
   add(plan.weight(std::get<NormHeadStage>(plan.stages.back()).head));

@@ -96,6 +96,15 @@ TEST(CompileForCpu, HoldsBlocksAsTheFileDoesUnlessAskedOtherwise) {
   }
 }
 
+TEST(HeldBits, AreThoseOfTheTypeAskedForOrOfTheFile) {
+  EXPECT_EQ(held_bits(DType::f32, "auto"), 32);
+  EXPECT_EQ(held_bits(DType::q4_k, "auto"), 4.625);
+  EXPECT_EQ(held_bits(DType::q3_k, "auto"), 6.5625);
+  EXPECT_EQ(held_bits(DType::q5_k, "auto"), 8.5);
+  EXPECT_EQ(held_bits(DType::q4_k, "q8"), 8.5);
+  EXPECT_EQ(held_bits(DType::q8_0, "bf16"), 16);
+}
+
 TEST(CompileForReference, HoldsWeightsAsTheFileDoes) {
   const test::RandomModel model({});
   DeviceOptions options;

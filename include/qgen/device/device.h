@@ -91,6 +91,10 @@ class Executor {
   [[nodiscard]] virtual std::int64_t cache_bytes_per_position() const noexcept = 0;
 };
 
+/// Bits that the cpu device takes for a weight stored as `dtype`, a weight type; `weights`: see
+/// DeviceOptions, unknown names count as auto.
+[[nodiscard]] double held_bits(DType dtype, std::string_view weights) noexcept;
+
 /// Something that runs plans.
 class Device {
  public:
