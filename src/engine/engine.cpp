@@ -95,12 +95,7 @@ void for_each_layer_matrix(const Plan& plan, Visit visit) {
 std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
   double bits = 0;
   const auto add = [&](const TensorView& view) {
-    const double each = type == "q8"     ? 8.5
-                        : type == "q4"   ? 4.5
-                        : type == "bf16" ? 16
-                                         : 8.0 * static_cast<double>(row_bytes(view.dtype, view.cols)) /
-                                               static_cast<double>(view.cols);
-    bits += each * static_cast<double>(elements(view));
+    bits += held_bits(view.dtype, type) * static_cast<double>(elements(view));
   };
   for_each_layer_matrix(plan, add);
   add(plan.weight(std::get<NormHeadStage>(plan.stages.back()).head));

@@ -83,7 +83,7 @@ class Executor {
   /// "cpu: avx512, 2 threads, f16 cache" and the like.
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual int threads() const noexcept = 0;
-  /// How the matrices are held: "f32", "f16", "bf16", "q8" or "q4".
+  /// How most of the matrices are held: "f32", "f16", "bf16", "q8", "q4", "q4_1", "q4_k" or "q6_k".
   [[nodiscard]] virtual std::string_view weight_type() const noexcept = 0;
   /// Reads all weights once by plain loads, with the threads that steps run on; gives bytes per second, or
   /// nothing where the device has no way to. Not during a run.
@@ -93,6 +93,10 @@ class Executor {
   /// Bytes of cache that one position of a timeline takes (and that each later token reads).
   [[nodiscard]] virtual std::int64_t cache_bytes_per_position() const noexcept = 0;
 };
+
+/// Bits that the cpu device takes for a weight stored as `dtype`, a weight type; `weights`: see
+/// DeviceOptions, unknown names count as auto.
+[[nodiscard]] double held_bits(DType dtype, std::string_view weights) noexcept;
 
 /// Something that runs plans.
 class Device {

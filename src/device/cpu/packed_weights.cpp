@@ -72,16 +72,12 @@ class Packer {
 
   void pack(const TensorView& source, const PackedMatrix& matrix, Range range,
             std::byte* panels) const noexcept {
-    const auto widen = kernels_.widen[static_cast<std::size_t>(source.dtype)];
     const std::int64_t height = matrix.kernels->panel_rows;
     std::int64_t kept = range.begin;
     for (std::int64_t row = range.begin; row < range.end; row += height) {
       const std::int64_t rows = std::min(height, range.end - row);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        widen(source.row(row + r), source.cols, rows_.data() + r * source.cols);
-      }
-      matrix.kernels->pack(rows_.data(), source.cols, rows, source.cols,
-                           panels + static_cast<std::size_t>(row / height) * matrix.panel_bytes);
+      pack_panel(source, matrix, row, rows,
+                 panels + static_cast<std::size_t>(row / height) * matrix.panel_bytes);
       if ((row + rows - kept) * source.stride >= kConsumedBytes || row + rows == range.end) {
         if (consumed_)
           consumed_({source.row(kept), static_cast<std::size_t>((row + rows - kept) * source.stride)});
@@ -91,6 +87,20 @@ class Packer {
   }
 
  private:
+  void pack_panel(const TensorView& source, const PackedMatrix& matrix, std::int64_t row, std::int64_t rows,
+                  std::byte* panel) const noexcept {
+    const auto dtype = static_cast<std::size_t>(source.dtype);
+    const PackBlocks pack_blocks = kernels_.pack_blocks[dtype];
+    const PackedType own = packed_type_of(source.dtype);
+    if (pack_blocks != nullptr && matrix.kernels == &kernels_.packed[static_cast<std::size_t>(own)]) {
+      return pack_blocks(source.row(row), source.stride, rows, source.cols, panel);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      kernels_.widen[dtype](source.row(row + r), source.cols, rows_.data() + r * source.cols);
+    }
+    matrix.kernels->pack(rows_.data(), source.cols, rows, source.cols, panel);
+  }
+
   const KernelTable& kernels_;
   const ConsumedHook& consumed_;
   std::span<float> rows_;  // [panel_rows, cols]
@@ -106,22 +116,6 @@ AlignedBuffer allocate_panels(std::size_t bytes) {
 }
 
 }  // namespace
-
-PackedType packed_type_of(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f16:
-      return PackedType::f16;
-    case DType::bf16:
-      return PackedType::bf16;
-    default:
-      return PackedType::f32;
-  }
-}
-
-const char* packed_type_name(PackedType type) noexcept {
-  constexpr std::array<const char*, kPackedTypes> names{"f32", "f16", "bf16", "q8", "q4"};
-  return names[static_cast<std::size_t>(type)];
-}
 
 PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
                              ThreadTeam& team, const ConsumedHook& consumed)

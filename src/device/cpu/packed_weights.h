@@ -32,8 +32,8 @@ struct PackedMatrix {
 /// step reads them.
 class PackedWeights {
  public:
-  /// `type`: how to hold them, or nothing: each as its file does. Routers are held as floats in any case.
-  /// Throws Error{memory}.
+  /// `type`: how to hold them, one that can be packed from floats, or nothing: each by packed_type_of() its
+  /// type. Routers are held as floats in any case. Throws Error{memory}.
   PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
                 ThreadTeam& team, const ConsumedHook& consumed);
 
@@ -55,9 +55,5 @@ class PackedWeights {
   AlignedBuffer memory_;
   PackedType type_ = PackedType::f32;
 };
-
-/// The type that holds the numbers of a file without rounding.
-[[nodiscard]] PackedType packed_type_of(DType dtype) noexcept;
-[[nodiscard]] const char* packed_type_name(PackedType type) noexcept;
 
 }  // namespace qgen

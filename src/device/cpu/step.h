@@ -115,6 +115,7 @@ class StageRunner {
   [[nodiscard]] std::int64_t token_count() const noexcept { return std::ssize(step_.tokens); }
 
   Input prepare(const Source& source, const PackedMatrix& matrix);
+  Input prepare(const Source& source, const PackedMatrix& matrix, const Input& before);
   Input prepare_alone(const Source& source, const MatmulKernel& kernel);
   Input prepare_together(const Source& source, const MatmulKernel& kernel);
   const float* gather(const Source& source, Range rows, std::span<float> to) const;
