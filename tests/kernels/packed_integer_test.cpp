@@ -19,21 +19,29 @@ std::vector<double> exact_input(const Matrix& x, std::int64_t t) {
   return {x.row(t), x.row(t) + x.cols};
 }
 
-/// A token of X rounded to 16 bits by groups.
-std::vector<double> rounded_input(const Matrix& x, std::int64_t t) {
+/// A token of X rounded by groups to integers up to `limit`.
+std::vector<double> rounded_to(const Matrix& x, std::int64_t t, float limit) {
   std::vector<double> rounded = exact_input(x, t);
   for (std::int64_t g = 0; g < x.cols; g += kGroup) {
     const std::int64_t end = std::min(g + kGroup, x.cols);
     float largest = 0;
     for (std::int64_t c = g; c < end; ++c) largest = std::max(largest, std::abs(x.row(t)[c]));
-    const double scale = static_cast<double>(largest / 32512.0f);
-    const float inverse = 32512.0f / largest;
+    const double scale = static_cast<double>(largest / limit);
+    const float inverse = limit / largest;
     for (std::int64_t c = g; c < end && largest > 0; ++c) {
       rounded[static_cast<std::size_t>(c)] =
           scale * static_cast<double>(std::nearbyint(x.row(t)[c] * inverse));
     }
   }
   return rounded;
+}
+
+std::vector<double> rounded_to_16_bits(const Matrix& x, std::int64_t t) {
+  return rounded_to(x, t, 32512);
+}
+
+std::vector<double> rounded_to_8_bits(const Matrix& x, std::int64_t t) {
+  return rounded_to(x, t, 127);
 }
 
 /// The tolerance: `of_values` of the sum of the terms' magnitudes, and what adding up in floats may lose of
@@ -59,12 +67,19 @@ void expect_near(const std::vector<float>& y, const IntegerWeights& w, const Mat
 }
 
 void expect_integer_products(const std::vector<float>& y, const IntegerWeights& w, const Matrix& x) {
-  expect_near(y, w, x, rounded_input, 0);
+  expect_near(y, w, x, rounded_to_16_bits, 0);
 }
 
-/// Tables with arithmetic in bf16 use it for many tokens: weights and inputs are rounded to eight bits.
-void expect_bulk_products(const KernelTable& table, const std::vector<float>& y, const IntegerWeights& w,
-                          const Matrix& x) {
+bool has_four_bits(PackedType type) {
+  return type == PackedType::q4 || type == PackedType::q4_1 || type == PackedType::q4_k;
+}
+
+/// For very many tokens inputs are rounded to 8 bits where weights have 4. Else tables with arithmetic in
+/// bf16 use it, amx, whose bf16 is as fast as bytes, for weights of 4 bits as well: inputs and the values of
+/// weights have eight bits then.
+void expect_bulk_products(const KernelTable& table, PackedType type, const std::vector<float>& y,
+                          const IntegerWeights& w, const Matrix& x) {
+  if (has_four_bits(type) && table.name != "amx") return expect_near(y, w, x, rounded_to_8_bits, 0);
   if (table.probe.bf16 == nullptr) return expect_integer_products(y, w, x);
   expect_near(y, w, x, exact_input, 1.1 * 0x1p-7);
 }
@@ -80,7 +95,7 @@ TEST_P(PackedIntegersTest, MatchReferenceOnAllLengths) {
       const Matrix x(1 + i % kFewTokens, cols, 1), more(1 + i * 5 % 43, cols, 2);
       expect_integer_products(multiply(packed.few, w, x), w, x);
       expect_integer_products(multiply(packed.many, w, more), w, more);
-      expect_bulk_products(table(), multiply(packed.bulk, w, more), w, more);
+      expect_bulk_products(table(), source.type, multiply(packed.bulk, w, more), w, more);
     }
   }
 }
@@ -94,7 +109,7 @@ TEST_P(PackedIntegersTest, MatchReferenceOnLengthsOfModels) {
       const Matrix x(3, w.panels.cols, 7), more(50, w.panels.cols, 8);
       expect_integer_products(multiply(packed.few, w, x), w, x);
       expect_integer_products(multiply(packed.many, w, more), w, more);
-      expect_bulk_products(table(), multiply(packed.bulk, w, more), w, more);
+      expect_bulk_products(table(), source.type, multiply(packed.bulk, w, more), w, more);
     }
   }
 }
@@ -237,17 +252,18 @@ TEST_P(PackedIntegersTest, PrepareTokensInAnyRangesOfBlocks) {
   }
 }
 
-/// So that matrices of several types may share it.
+/// So that matrices of several types may share it; but for the two kinds of `bulk`.
 TEST_P(PackedIntegersTest, TakeOneFormOfInputs) {
   const PackedKernels& q8 = kernels(PackedType::q8);
   for (const IntegerSource& source : kIntegerSources) {
     const PackedKernels& other = kernels(source.type);
     EXPECT_EQ(other.few.prepare, q8.few.prepare);
     EXPECT_EQ(other.many.prepare, q8.many.prepare);
-    EXPECT_EQ(other.bulk.prepare, q8.bulk.prepare);
+    const PackedKernels& alike = has_four_bits(source.type) ? kernels(PackedType::q4) : q8;
+    EXPECT_EQ(other.bulk.prepare, alike.bulk.prepare);
+    EXPECT_EQ(other.bulk.token_block, alike.bulk.token_block);
     EXPECT_EQ(other.few.token_block, q8.few.token_block);
     EXPECT_EQ(other.many.token_block, q8.many.token_block);
-    EXPECT_EQ(other.bulk.token_block, q8.bulk.token_block);
   }
 }
 

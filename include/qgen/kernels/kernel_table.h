@@ -68,7 +68,8 @@ struct PackedKernels {
   /// keep inputs in f32. Types of integers round them to 16 bits by groups of kGroup (scale: largest / 32512,
   /// in f32), multiply integers exactly and add the products of columns with a scale of their own, scaled,
   /// and the minima times sums of inputs in one order, so that `few` and `many` agree bit for bit there.
-  /// `bulk` may instead round inputs, and the values of weights, to bf16. Kernels with the same `prepare` and
+  /// `bulk` may instead round inputs, and the values of weights, to bf16, and inputs of weights of 4 bits to
+  /// 8 bits by groups (scale: largest / 127). Kernels with the same `prepare` and
   /// `token_block` take the same prepared input.
   MatmulKernel few, many, bulk;
 

@@ -50,6 +50,7 @@ struct ScaledBlocks {
 
 struct Q8 : ScaledBlocks<kBlockGroups * kGroupVectors, false> {
   using Products = ByteProducts;
+  static constexpr int kBulkHalves = 2;  ///< bytes of X for very many tokens
   /// What was added to the weights.
   static constexpr int kBias = ByteProducts::kBias;
   static constexpr int kStart = kStartQ8;
@@ -66,6 +67,7 @@ inline I nibbles_of(const std::byte* block, int group, int i) {
 
 struct Q4 : ScaledBlocks<kGroupVectors, false> {
   using Products = NibbleProducts;
+  static constexpr int kBulkHalves = 1;
   static constexpr int kBias = 8;
   static constexpr int kStart = kStartQ4;
 
@@ -74,6 +76,7 @@ struct Q4 : ScaledBlocks<kGroupVectors, false> {
 
 struct Q4_1 : ScaledBlocks<kGroupVectors, true> {
   using Products = NibbleProducts;
+  static constexpr int kBulkHalves = 1;
   static constexpr int kBias = 0;
 
   static I weights(const std::byte* block, int group, int i) { return nibbles_of(block, group, i); }
@@ -82,6 +85,7 @@ struct Q4_1 : ScaledBlocks<kGroupVectors, true> {
 /// Scales and minima are bytes [kBlockGroups][kLanes] each, with a factor in f16 for each row.
 struct Q4K {
   using Products = NibbleProducts;
+  static constexpr int kBulkHalves = 1;
   static constexpr int kBias = 0;
   static constexpr bool kHasMinimum = true;
   static constexpr int kRuns = 1;
@@ -111,6 +115,7 @@ struct Q4K {
 /// Nibbles, upper bits, then signed bytes of scales [kBlockGroups][kRuns][kLanes].
 struct Q6K {
   using Products = SixBitProducts;
+  static constexpr int kBulkHalves = 2;
   static constexpr int kBias = 32;
   static constexpr int kStart = kStartQ6K;
   static constexpr bool kHasMinimum = false;

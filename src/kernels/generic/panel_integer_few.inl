@@ -12,7 +12,7 @@ inline constexpr std::int64_t kPanelAhead = 8192;
 /// Adds the products of one group of a block. Its weights stay in registers, so that all of them are asked
 /// for at once and early.
 template <class W, int group, int Tokens>
-void integer_few_group(const std::byte* block, const typename W::Factors& factors, const InputGroup* x,
+void integer_few_group(const std::byte* block, const typename W::Factors& factors, const InputGroup<2>* x,
                        Row<Tokens>& sums) {
   using Products = typename W::Products;
   constexpr int kRunVectors = kGroupVectors / W::kRuns;
@@ -25,7 +25,7 @@ void integer_few_group(const std::byte* block, const typename W::Factors& factor
     QGEN_UNROLL
     for (int t = 0; t < Tokens; ++t) {
       QGEN_UNROLL
-      for (int half = 0; half < kInputHalves; ++half) {
+      for (int half = 0; half < 2; ++half) {
         const InputHalf& in = x[t].halves[half];
         const std::int32_t start = start_of<W>(in, run);
         I products = Products::begin(start);
@@ -45,7 +45,7 @@ void integer_few_group(const std::byte* block, const typename W::Factors& factor
 
 /// A panel times a tile of X, for `rows` rows of Y.
 template <class W, int Tokens>
-void integer_few_panel(const std::byte* panel, const InputGroup* x, std::int64_t cols, float* y,
+void integer_few_panel(const std::byte* panel, const InputGroup<2>* x, std::int64_t cols, float* y,
                        std::int64_t y_stride, std::int64_t rows) {
   Row<Tokens> sums = {};
   for (std::int64_t c = 0; c < cols; c += W::kColumns) {
@@ -71,7 +71,7 @@ void integer_few_multiply(const MatmulArgs& a) noexcept {
   const std::byte* panel = a.w;
   for (std::int64_t row = 0; row < a.rows; row += kLanes) {
     for (std::int64_t t = 0; t < a.tokens; t += kByteFewTokens) {
-      const InputGroup* x = reinterpret_cast<const InputGroup*>(a.input) + t * groups;
+      const InputGroup<2>* x = reinterpret_cast<const InputGroup<2>*>(a.input) + t * groups;
       with_constant<kByteFewTokens>(std::min<std::int64_t>(kByteFewTokens, a.tokens - t), [&](auto tokens) {
         integer_few_panel<W, decltype(tokens)::value>(panel, x, a.cols, a.y + t * a.y_stride + row,
                                                       a.y_stride, a.rows - row);
@@ -83,6 +83,6 @@ void integer_few_multiply(const MatmulArgs& a) noexcept {
 
 template <class W>
 constexpr MatmulKernel integer_few_kernel() {
-  return {kByteFewTokens, integer_input_bytes<kByteFewTokens>, no_scratch_bytes,
-          integer_prepare<kByteFewTokens>, integer_few_multiply<W>};
+  return {kByteFewTokens, integer_input_bytes<kByteFewTokens, 2>, no_scratch_bytes,
+          integer_prepare<kByteFewTokens, 2>, integer_few_multiply<W>};
 }

@@ -1,6 +1,7 @@
-// X for panels of integers: rounded to 16 bits by groups, which lie in records of their own. With 8 bits the
-// rounding of X would cost more than twice as much accuracy as that of the weights; the other 8 cost a second
-// product, for which reading the weights leaves time.
+// X for panels of integers: rounded by groups, which lie in records of their own, to 16 bits, that is, two
+// halves, or to 8, that is, one. With 8 bits the rounding of X costs more than twice as much accuracy as that
+// of weights to 8 bits; the other half costs a second product, for which reading the weights leaves time.
+// Weights of 4 bits lose a hundred times what X then does, so many tokens are rounded to 8 bits for them.
 
 /// The upper or the lower bytes of a group of X.
 struct InputHalf {
@@ -10,17 +11,18 @@ struct InputHalf {
   /// columns.
   std::int32_t starts[kStarts];
 };
-inline constexpr int kInputHalves = 2;
 inline constexpr std::int64_t kInputRun = kGroup / Q6K::kRuns;
 
-/// A group of X: a number is kUpperByte times its upper byte plus its lower one. With 255 instead of 256 no
-/// byte is -128, which has no opposite.
+/// A group of X: a number is its byte or, of two halves, kUpperByte times its upper byte plus its lower one.
+/// With 255 instead of 256 no byte is -128, which has no opposite.
+template <int Halves>
 struct InputGroup {
-  InputHalf halves[kInputHalves];  ///< upper, lower
+  InputHalf halves[static_cast<std::size_t>(Halves)];  ///< upper, lower
   float sum;
 };
 inline constexpr float kUpperByte = 255;
-inline constexpr float kLargestInput = 127 * kUpperByte + 127;
+template <int Halves>
+inline constexpr float kLargestInput = Halves == 1 ? 127 : 127 * kUpperByte + 127;
 
 /// What products with a run of weights start from.
 template <class W>
@@ -37,13 +39,24 @@ inline std::int64_t input_groups(std::int64_t cols) {
 }
 
 /// Records lie in tiles of TokenBlock tokens, [group][token] within each.
-template <int TokenBlock>
+template <int TokenBlock, int Halves>
 std::size_t integer_input_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
-  return static_cast<std::size_t>(round_up(tokens, TokenBlock) * input_groups(cols)) * sizeof(InputGroup);
+  return static_cast<std::size_t>(round_up(tokens, TokenBlock) * input_groups(cols)) *
+         sizeof(InputGroup<Halves>);
 }
 
-/// Splits kInputRun rounded numbers into bytes from x on; returns the sums of both halves' bytes.
-inline std::array<float, kInputHalves> split_run(const V* rounded, std::int64_t x, InputGroup& to) {
+/// Stores kInputRun rounded numbers as bytes from x on; returns the sums of each half's bytes.
+inline std::array<float, 1> split_run(const V* rounded, std::int64_t x, InputGroup<1>& to) {
+  V bytes_sum = zero();
+  QGEN_UNROLL
+  for (std::int64_t i = 0; i < kInputRun / kLanes; ++i) {
+    store_bytes(to.halves[0].x + x + i * kLanes, rounded[i]);
+    bytes_sum = bytes_sum + rounded[i];
+  }
+  return {sum(bytes_sum)};
+}
+
+inline std::array<float, 2> split_run(const V* rounded, std::int64_t x, InputGroup<2>& to) {
   V upper_sum = zero(), lower_sum = zero();
   QGEN_UNROLL
   for (std::int64_t i = 0; i < kInputRun / kLanes; ++i) {
@@ -58,7 +71,8 @@ inline std::array<float, kInputHalves> split_run(const V* rounded, std::int64_t 
 }
 
 /// Rounds kGroup floats. Below 2^-100 they count as zeros: their inverses might be no floats.
-inline void prepare_group(const float* x, InputGroup& to) {
+template <int Halves>
+void prepare_group(const float* x, InputGroup<Halves>& to) {
   constexpr int kVectors = static_cast<int>(kGroup / kLanes);
   V v[kVectors], most = zero(), bad = zero();
   QGEN_UNROLL
@@ -69,17 +83,20 @@ inline void prepare_group(const float* x, InputGroup& to) {
   }
   if (!all_below(bad, 1.0f)) {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-    to = {{{{}, kNan, {}}, {{}, kNan, {}}}, kNan};
+    to = {};
+    for (InputHalf& half : to.halves) half.scale = kNan;
+    to.sum = kNan;
     return;
   }
   const float top = largest(most);
-  const V inverse = set(top < 0x1p-100f ? 0.0f : kLargestInput / top);
+  const V inverse = set(top < 0x1p-100f ? 0.0f : kLargestInput<Halves> / top);
   QGEN_UNROLL
   for (int i = 0; i < kVectors; ++i) v[i] = round(v[i] * inverse);
   const auto first = split_run(v, 0, to), second = split_run(v + kVectors / 2, kInputRun, to);
-  to.halves[1].scale = top / kLargestInput;
-  to.halves[0].scale = to.halves[1].scale * kUpperByte;
-  for (std::size_t half = 0; half < kInputHalves; ++half) {
+  const float scale = top / kLargestInput<Halves>;
+  to.halves[Halves - 1].scale = scale;
+  if constexpr (Halves == 2) to.halves[0].scale = scale * kUpperByte;
+  for (std::size_t half = 0; half < Halves; ++half) {
     const auto a = static_cast<std::int32_t>(first[half]), b = static_cast<std::int32_t>(second[half]);
     std::int32_t* starts = to.halves[half].starts;
     starts[kStartQ8] = -Q8::kBias * (a + b);
@@ -88,11 +105,13 @@ inline void prepare_group(const float* x, InputGroup& to) {
     starts[kStartQ6K + 1] = -Q6K::kBias * b;
   }
   // Below 2^24, so exact until it is scaled.
-  to.sum = to.halves[1].scale * ((first[0] + second[0]) * kUpperByte + (first[1] + second[1]));
+  const float upper = first[0] + second[0], lower = first[Halves - 1] + second[Halves - 1];
+  to.sum = scale * (Halves == 1 ? lower : upper * kUpperByte + lower);
 }
 
 /// Rounds a token to records that lie `stride` apart.
-inline void prepare_token(const float* x, std::int64_t cols, std::int64_t stride, InputGroup* to) {
+template <int Halves>
+void prepare_token(const float* x, std::int64_t cols, std::int64_t stride, InputGroup<Halves>* to) {
   const std::int64_t whole = cols / kGroup, all = input_groups(cols);
   for (std::int64_t g = 0; g < whole; ++g) prepare_group(x + g * kGroup, to[g * stride]);
   for (std::int64_t g = whole; g < all; ++g) {
@@ -103,12 +122,12 @@ inline void prepare_token(const float* x, std::int64_t cols, std::int64_t stride
 }
 
 /// One form for all types of integers, so that matrices of several types may share it.
-template <int TokenBlock>
+template <int TokenBlock, int Halves>
 void integer_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
                      std::int64_t cols, std::byte* input) noexcept {
-  InputGroup* records = reinterpret_cast<InputGroup*>(input);
+  auto* records = reinterpret_cast<InputGroup<Halves>*>(input);
   for (std::int64_t t = begin; t < end; ++t) {
-    InputGroup* tile = records + t / TokenBlock * TokenBlock * input_groups(cols);
+    InputGroup<Halves>* tile = records + t / TokenBlock * TokenBlock * input_groups(cols);
     prepare_token(x + t * x_stride, cols, TokenBlock, tile + t % TokenBlock);
   }
 }

@@ -6,11 +6,12 @@ inline constexpr std::int64_t kIntegerColumns = 1024;
 inline constexpr std::int64_t kIntegerRows = kBytePanels * kLanes;
 
 /// Some columns of neighbouring panels times the same columns of a tile of X.
+template <int Halves>
 struct IntegerTile {
   const std::byte* w;
   std::int64_t panel_stride;  ///< bytes
   std::int64_t cols;
-  const InputGroup* x;
+  const InputGroup<Halves>* x;
   float* y;
   std::int64_t y_stride;
   std::int64_t last_rows;  ///< rows of the last panel that Y has
@@ -28,8 +29,8 @@ struct PanelBlocks {
 };
 
 /// Adds the products of a run of one group and one half of its X.
-template <class W, int group, int run, int half, int Panels, int Tokens>
-void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scales, const InputGroup* x,
+template <class W, int group, int run, int half, int Panels, int Tokens, int Halves>
+void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scales, const InputGroup<Halves>* x,
                    Grid<Tokens, Panels>& sums) {
   using Products = typename W::Products;
   constexpr int kRunVectors = kGroupVectors / W::kRuns;
@@ -62,17 +63,17 @@ void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scal
   }
 }
 
-template <class W, int group, int run, int Panels, int Tokens>
-void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup* x, Grid<Tokens, Panels>& sums) {
+template <class W, int group, int run, int Panels, int Tokens, int Halves>
+void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
   Row<Panels> scales;
   QGEN_UNROLL
   for (int p = 0; p < Panels; ++p) scales[p] = W::scale(blocks.at(p), blocks.factors[p], group, run);
   many_add_half<W, group, run, 0, Panels, Tokens>(blocks, scales, x, sums);
-  many_add_half<W, group, run, 1, Panels, Tokens>(blocks, scales, x, sums);
+  if constexpr (Halves == 2) many_add_half<W, group, run, 1, Panels, Tokens>(blocks, scales, x, sums);
 }
 
-template <class W, int group, int Panels, int Tokens>
-void many_add_group(const PanelBlocks<W, Panels>& blocks, const InputGroup* x, Grid<Tokens, Panels>& sums) {
+template <class W, int group, int Panels, int Tokens, int Halves>
+void many_add_group(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
   many_add_run<W, group, 0, Panels, Tokens>(blocks, x, sums);
   if constexpr (W::kRuns == 2) many_add_run<W, group, 1, Panels, Tokens>(blocks, x, sums);
   if constexpr (W::kHasMinimum) {
@@ -86,8 +87,8 @@ void many_add_group(const PanelBlocks<W, Panels>& blocks, const InputGroup* x, G
 }
 
 /// Adds the products of a super-block.
-template <class W, int Panels, int Tokens>
-void many_add_super_block(const std::byte* w, std::int64_t panel_stride, const InputGroup* x,
+template <class W, int Panels, int Tokens, int Halves>
+void many_add_super_block(const std::byte* w, std::int64_t panel_stride, const InputGroup<Halves>* x,
                           Grid<Tokens, Panels>& sums) {
   PanelBlocks<W, Panels> blocks{w, panel_stride, {}};
   QGEN_UNROLL
@@ -100,8 +101,8 @@ void many_add_super_block(const std::byte* w, std::int64_t panel_stride, const I
   }
 }
 
-template <class W, int Panels, int Tokens>
-void integer_many_tile(const IntegerTile& a) {
+template <class W, int Panels, int Tokens, int Halves>
+void integer_many_tile(const IntegerTile<Halves>& a) {
   Grid<Tokens, Panels> sums = {};
   if (!a.first) {
     QGEN_UNROLL
@@ -113,7 +114,7 @@ void integer_many_tile(const IntegerTile& a) {
     }
   }
   const std::byte* w = a.w;
-  const InputGroup* x = a.x;
+  const InputGroup<Halves>* x = a.x;
   for (std::int64_t c = 0; c < a.cols; c += W::kColumns) {
     many_add_super_block<W, Panels, Tokens>(w, a.panel_stride, x, sums);
     w += W::kBytes;
@@ -129,15 +130,15 @@ void integer_many_tile(const IntegerTile& a) {
 }
 
 /// kIntegerRows, at most, from `row` on and kIntegerColumns from `column` on for all tokens.
-template <class W>
+template <class W, int Halves>
 void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t column) {
   const std::int64_t groups = input_groups(a.cols);
   const std::int64_t rows = std::min(kIntegerRows, a.rows - row), panels = round_up(rows, kLanes) / kLanes;
   const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
-  IntegerTile tile{a.w + row / kLanes * stride + column / W::kColumns * W::kBytes,
+  IntegerTile<Halves> tile{a.w + row / kLanes * stride + column / W::kColumns * W::kBytes,
                    stride,
                    std::min(kIntegerColumns, a.cols - column),
-                   reinterpret_cast<const InputGroup*>(a.input) + column / kGroup * kByteTokens,
+                   reinterpret_cast<const InputGroup<Halves>*>(a.input) + column / kGroup * kByteTokens,
                    a.y + row,
                    a.y_stride,
                    rows - (panels - 1) * kLanes,
@@ -153,18 +154,27 @@ void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t colu
   });
 }
 
-template <class W>
+template <class W, int Halves>
 void integer_many_multiply(const MatmulArgs& a) noexcept {
   for (std::int64_t row = 0; row < a.rows; row += kIntegerRows) {
     // At least once, so that Y is set where W has no columns.
-    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns) integer_many_block<W>(a, row, c);
+    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns) integer_many_block<W, Halves>(a, row, c);
   }
+}
+
+template <class W, int Halves>
+constexpr MatmulKernel integer_many_kernel() {
+  return {kByteTokens, integer_input_bytes<kByteTokens, Halves>, no_scratch_bytes,
+          integer_prepare<kByteTokens, Halves>, integer_many_multiply<W, Halves>};
 }
 
 /// `pack`: nothing where a type is made of stored blocks only.
 template <class W>
 constexpr PackedKernels integer_kernels(decltype(PackedKernels::pack) pack) {
-  const MatmulKernel many{kByteTokens, integer_input_bytes<kByteTokens>, no_scratch_bytes,
-                          integer_prepare<kByteTokens>, integer_many_multiply<W>};
-  return {kLanes, integer_panel_bytes<W>, pack, integer_few_kernel<W>(), many, many};
+  return {kLanes,
+          integer_panel_bytes<W>,
+          pack,
+          integer_few_kernel<W>(),
+          integer_many_kernel<W, 2>(),
+          integer_many_kernel<W, W::kBulkHalves>()};
 }
