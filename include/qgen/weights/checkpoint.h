@@ -37,10 +37,10 @@ class Checkpoint {
   /// One safetensors file already in memory (the embedded model); `data` must outlive the checkpoint.
   static Checkpoint from_bytes(Bytes data, std::string_view source);
 
-  /// What another reader found: tensors are views into `file` or `copies`.
+  /// What another reader found: tensors are views into `files`, `copies` or memory that outlives them.
   struct Parts {
     std::string source;  ///< for messages, already escaped
-    MappedFile file;
+    std::vector<MappedFile> files;
     std::vector<AlignedBuffer> copies;
     Tensors tensors;
   };
