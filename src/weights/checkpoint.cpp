@@ -127,7 +127,7 @@ Checkpoint Checkpoint::from_bytes(Bytes data, std::string_view source) {
 Checkpoint Checkpoint::assemble(Parts parts) {
   Checkpoint checkpoint;
   checkpoint.source_ = std::move(parts.source);
-  checkpoint.files_.push_back(std::move(parts.file));
+  checkpoint.files_ = std::move(parts.files);
   checkpoint.copies_ = std::move(parts.copies);
   checkpoint.tensors_ = std::move(parts.tensors);
   return checkpoint;

@@ -3,22 +3,22 @@
 
     pip install torch numpy tokenizers
     pip download --no-deps reasoning-from-scratch          # unpack it and put it on PYTHONPATH; else no "book"
-    tools/reference/torch_golden.py [course] [book] [tensors]
+    tools/reference/torch_golden.py [course] [book] [tensors] [seeds]
 
 course: the language model of Stanford's CS336, written here from the formulas of its first assignment (RMSNorm, rotary
 positions on neighbouring elements, causal attention, SwiGLU, no biases): one model in several forms, a tied one, and a
 vocabulary as pickles and as texts. book: the Qwen3 of "Build a Reasoning Model (From Scratch)", computed by that book's
-own package. tensors: a small file of tensors of several types and layouts.
+own package. tensors: a small file of tensors of several types and layouts. seeds: inputs for tests/fuzz.
 
 expected.json:
 
     text, prompt          a text and its ids, by Hugging Face tokenizers
     reply                 its greedy continuation, within the context
-    slide                 the greedy continuation of the loop that feeds the last context_length tokens anew at each step
+    slide                 that of the loop that feeds the last context_length tokens anew at each step
     columns, logits, logsumexp    of the prompt and reply: a row of the listed columns for each position
 
-Values are computed in double precision over weights that bfloat16 holds exactly, so that one expectation serves files of
-all types. Seeds are chosen so that no greedy choice is nearer than MARGIN.
+Values are computed in double precision over weights that bfloat16 holds exactly, so that one expectation serves files
+of all types. Seeds are chosen so that no greedy choice is nearer than MARGIN.
 """
 
 import argparse
@@ -29,6 +29,7 @@ import pathlib
 import pickle
 import shutil
 import sys
+import zipfile
 
 import numpy
 import torch
@@ -45,7 +46,9 @@ MERGES = 24
 MARGIN = 0.12
 REPLY = 6
 SLIDE = 60
-CONFIG = dict(vocab_size=256 + MERGES + 1, context_length=48, d_model=24, num_layers=2, num_heads=3, d_ff=40, rope_theta=10000.0)
+CONFIG = dict(
+    vocab_size=256 + MERGES + 1, context_length=48, d_model=24, num_layers=2, num_heads=3, d_ff=40, rope_theta=10000.0
+)
 
 
 # --- The course's model -------------------------------------------------------------------------------------------
@@ -110,7 +113,8 @@ class Attention(nn.Module):
         self.rope = Rope(theta, width // heads, positions)
 
     def forward(self, x):
-        q, k, v = (p(x).unflatten(-1, (self.heads, -1)).transpose(0, 1) for p in (self.q_proj, self.k_proj, self.v_proj))
+        projections = (self.q_proj, self.k_proj, self.v_proj)
+        q, k, v = (project(x).unflatten(-1, (self.heads, -1)).transpose(0, 1) for project in projections)
         scores = self.rope(q) @ self.rope(k).transpose(1, 2) / math.sqrt(q.shape[-1])
         seen = torch.ones(x.shape[0], x.shape[0]).tril().bool()
         weights = scores.masked_fill(~seen, -math.inf).softmax(-1)
@@ -424,9 +428,37 @@ def write_tensors():
     )
 
 
+def write_seeds():
+    """Small inputs for the fuzz targets."""
+    corpus = OUT.parents[1] / "fuzz" / "corpus"
+    for name in ("zip_fuzz", "pickle_fuzz", "torch_model_fuzz"):
+        (corpus / name).mkdir(parents=True, exist_ok=True)
+    config = dict(vocab_size=3, context_length=4, d_model=4, num_layers=1, num_heads=2, d_ff=2, rope_theta=100.0)
+    model = CourseModel(config)
+    randomise(model, 1)
+    state = model.state_dict()
+    state["layers.0.ffn.w1.weight"] = state["layers.0.ffn.w1.weight"].t().contiguous().t()
+    whole = {"model_state_dict": state, "config": config, "args": argparse.Namespace(lr=1), "loss": numpy.float64(2)}
+    for name, value, protocol in (("dict", whole, 2), ("bare", {k: v.half() for k, v in state.items()}, 5)):
+        torch.save(value, corpus / "torch_model_fuzz" / name, pickle_protocol=protocol)
+    shutil.copy(OUT / "tensors.pt", corpus / "zip_fuzz" / "tensors")
+    with zipfile.ZipFile(corpus / "zip_fuzz" / "python", "w") as archive:
+        for name in ("a/data.pkl", "a/byteorder", "a/data/0"):
+            archive.writestr(name, name)
+    with zipfile.ZipFile(corpus / "torch_model_fuzz" / "dict") as archive:
+        (corpus / "pickle_fuzz" / "checkpoint").write_bytes(archive.read("dict/data.pkl"))
+    pieces, merges = {0: b"a", 1: b"\xc3", 2: b"a\xc3"}, [(b"a", b"\xc3")]
+    for protocol in (2, 5):
+        (corpus / "pickle_fuzz" / f"vocab{protocol}").write_bytes(pickle.dumps(pieces, protocol=protocol))
+        (corpus / "pickle_fuzz" / f"merges{protocol}").write_bytes(pickle.dumps(merges, protocol=protocol))
+    itself = [{1, 2.5, None}, True, frozenset("x"), 2**70, -5, bytearray(b"z"), print]
+    itself.append(itself)
+    (corpus / "pickle_fuzz" / "itself").write_bytes(pickle.dumps(itself, protocol=5))
+
+
 def main():
     torch.set_num_threads(1)
-    parts = {"course": write_course, "book": write_book, "tensors": write_tensors}
+    parts = {"course": write_course, "book": write_book, "tensors": write_tensors, "seeds": write_seeds}
     for name in sys.argv[1:] or parts:
         parts[name]()
 

@@ -45,10 +45,10 @@ class Checkpoint {
   /// here has.
   static Checkpoint from_gguf(Gguf&& gguf);
 
-  /// What another reader found: tensors are views into `file` or `copies`.
+  /// What another reader found: tensors are views into `files`, `copies` or memory that outlives them.
   struct Parts {
     std::string source;  ///< for messages, already escaped
-    MappedFile file;
+    std::vector<MappedFile> files;
     std::vector<AlignedBuffer> copies;
     Tensors tensors;
   };

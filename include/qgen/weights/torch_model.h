@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
+#include "qgen/base/bytes.h"
 #include "qgen/weights/checkpoint.h"
 #include "qgen/weights/model_config.h"
 
@@ -31,5 +33,7 @@ inline constexpr std::int64_t kCourseContext = 256;
 /// tensor or key, expected and found; Error{usage} where the number of heads is neither in the file nor in
 /// `hints`, or does not fit.
 TorchModel read_torch_model(const std::filesystem::path& file, const TorchHints& hints);
+/// The same of a file already in memory, which must outlive the checkpoint.
+TorchModel read_torch_model(Bytes data, std::string_view source, const TorchHints& hints);
 
 }  // namespace qgen

@@ -26,4 +26,12 @@ struct Vocabulary {
 /// found.
 Vocabulary read_vocabulary(const std::filesystem::path& vocab, const std::filesystem::path& merges);
 
+/// The contents of a file and its name for messages.
+struct NamedBytes {
+  Bytes data;
+  std::string source;  ///< already escaped
+};
+/// The same from memory.
+Vocabulary read_vocabulary(const NamedBytes& vocab, const NamedBytes& merges);
+
 }  // namespace qgen

@@ -9,11 +9,11 @@
 
 namespace qgen {
 
-// What a pickle may hold. A checkpoint has some tens of values for each tensor, a vocabulary two or three for
-// each piece: these are ten times what the largest of them have, and bound memory to some hundreds of
-// megabytes.
+// What a pickle may hold. A checkpoint has some tens of values for each tensor, a vocabulary two for each
+// piece and three for each merge: these are several times what the largest of them have, and bound memory to
+// some hundreds of megabytes.
 
-inline constexpr std::size_t kMostPickleValues = 4'000'000;
+inline constexpr std::size_t kMostPickleValues = 2'000'000;
 /// On the stack, in the memo and in collections together.
 inline constexpr std::size_t kMostPickleReferences = 16'000'000;
 /// Collections that are being built, one within the other.
@@ -41,8 +41,8 @@ using PickleId = std::uint32_t;
 
 struct PickleValue {
   PickleKind kind = PickleKind::none;
-  std::int64_t integer = 0;     ///< boolean, integer
-  double number = 0;            ///< number
+  std::int64_t integer = 0;       ///< boolean, integer
+  double number = 0;              ///< number
   std::string_view text{};        ///< text and bytes as they are in the file; a global's module
   std::string_view name{};        ///< a global's name in its module
   std::vector<PickleId> items{};  ///< elements; a dict's keys and values in turn

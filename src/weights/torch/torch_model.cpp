@@ -113,9 +113,9 @@ class Translator {
   [[nodiscard]] std::string first(std::string_view name) const {
     return std::string(names_.blocks) + "0." + std::string(name);
   }
-  [[nodiscard]] Checkpoint take(MappedFile mapped) {
+  [[nodiscard]] Checkpoint take(std::vector<MappedFile> files) {
     return Checkpoint::assemble(
-        {file_.source(), std::move(mapped), std::move(copies_.buffers), std::move(tensors_)});
+        {file_.source(), std::move(files), std::move(copies_.buffers), std::move(tensors_)});
   }
 
  private:
@@ -257,11 +257,8 @@ ModelConfig book_config(const TorchFile& file, const Translator& tensors, const 
   return config;
 }
 
-}  // namespace
-
-TorchModel read_torch_model(const std::filesystem::path& path, const TorchHints& hints) {
-  MappedFile mapped(path);
-  const TorchFile file(mapped.bytes(), escape_control(path.string()));
+TorchModel read(Bytes data, std::string source, const TorchHints& hints, std::vector<MappedFile> files) {
+  const TorchFile file(data, std::move(source));
   const Contents contents = read_contents(file);
   const State state = read_state(file, contents.state);
   const TorchNames& names = recognise(file, state);
@@ -272,7 +269,19 @@ TorchModel read_torch_model(const std::filesystem::path& path, const TorchHints&
   if (!tensors.has_head() && !*config.tie_word_embeddings) {
     throw Error(ErrorKind::file, file.source() + ": tensor " + std::string(names.head) + " is missing");
   }
-  return {std::move(config), tensors.take(std::move(mapped))};
+  return {std::move(config), tensors.take(std::move(files))};
+}
+
+}  // namespace
+
+TorchModel read_torch_model(const std::filesystem::path& path, const TorchHints& hints) {
+  std::vector<MappedFile> files;
+  const Bytes data = files.emplace_back(path).bytes();
+  return read(data, escape_control(path.string()), hints, std::move(files));
+}
+
+TorchModel read_torch_model(Bytes data, std::string_view source, const TorchHints& hints) {
+  return read(data, escape_control(source), hints, {});
 }
 
 }  // namespace qgen

@@ -182,21 +182,24 @@ void read_merge_lines(std::string_view text, const std::string& source, Filler& 
 
 Vocabulary read_vocabulary(const std::filesystem::path& vocab, const std::filesystem::path& merges) {
   const MappedFile vocab_file(vocab), merges_file(merges);
-  const std::string vocab_source = escape_control(vocab.string());
-  const std::string merges_source = escape_control(merges.string());
+  return read_vocabulary({vocab_file.bytes(), escape_control(vocab.string())},
+                         {merges_file.bytes(), escape_control(merges.string())});
+}
+
+Vocabulary read_vocabulary(const NamedBytes& vocab, const NamedBytes& merges) {
   Vocabulary vocabulary;
   Filler filler(vocabulary);
-  vocabulary.raw_bytes = is_pickle(vocab_file.bytes());
-  if (vocabulary.raw_bytes != is_pickle(merges_file.bytes())) {
-    throw Error(ErrorKind::file, vocab_source + " and " + merges_source +
+  vocabulary.raw_bytes = is_pickle(vocab.data);
+  if (vocabulary.raw_bytes != is_pickle(merges.data)) {
+    throw Error(ErrorKind::file, vocab.source + " and " + merges.source +
                                      ": two pickles or two texts expected, one of each found");
   }
   if (vocabulary.raw_bytes) {
-    PickledVocabulary(vocab_file.bytes(), vocab_source).read_pieces(filler);
-    PickledVocabulary(merges_file.bytes(), merges_source).read_merges(filler);
+    PickledVocabulary(vocab.data, vocab.source).read_pieces(filler);
+    PickledVocabulary(merges.data, merges.source).read_merges(filler);
   } else {
-    read_json_pieces(as_text(vocab_file.bytes()), vocab_source, filler);
-    read_merge_lines(as_text(merges_file.bytes()), merges_source, filler);
+    read_json_pieces(as_text(vocab.data), vocab.source, filler);
+    read_merge_lines(as_text(merges.data), merges.source, filler);
   }
   return vocabulary;
 }
