@@ -16,7 +16,7 @@ AddedVocabulary::AddedVocabulary(const std::vector<AddedToken>& tokens, const Bp
   std::size_t next = bpe.size();
   for (const AddedToken& token : tokens) {
     if (token.content.empty()) continue;
-    std::optional<TokenId> id = find(token.content);
+    std::optional<TokenId> id = token.id ? token.id : find(token.content);
     if (!id) id = bpe.find(token.content);
     if (!id) {
       if (next > static_cast<std::size_t>(std::numeric_limits<TokenId>::max())) {

@@ -14,8 +14,9 @@
 
 namespace qgen {
 
-/// The added tokens of a tokenizer and their ids. As in the reference, a token that the vocabulary knows has
-/// its id; the others are numbered from the size of the vocabulary on, whatever ids the file gives them.
+/// The added tokens of a tokenizer and their ids. As in the reference, a token of tokenizer.json that the
+/// vocabulary knows has its id; the others are numbered from the size of the vocabulary on, whatever ids the
+/// file gives them.
 class AddedVocabulary {
  public:
   struct Token {

@@ -32,11 +32,12 @@ struct BpeSpec {
 /// A token that is recognised in the text before anything else happens to it.
 struct AddedToken {
   std::string content;
-  bool single_word = false;  ///< only where no word character touches it
-  bool lstrip = false;       ///< takes the white space before it along
-  bool rstrip = false;       ///< and after it
-  bool normalized = false;   ///< looked for in the normalised text, in normalised spelling
-  bool special = false;      ///< a control token
+  bool single_word = false;     ///< only where no word character touches it
+  bool lstrip = false;          ///< takes the white space before it along
+  bool rstrip = false;          ///< and after it
+  bool normalized = false;      ///< looked for in the normalised text, in normalised spelling
+  bool special = false;         ///< a control token
+  std::optional<TokenId> id{};  ///< where none is given: the vocabulary's, else the next free one
 
   bool operator==(const AddedToken&) const = default;
 };
@@ -57,6 +58,7 @@ struct TokenizerSpec {
   std::vector<TemplateToken> front;  ///< put before a text
   std::vector<TemplateToken> back;   ///< and after it
   std::string bos, eos;              ///< spelling of the start and end token; empty: none
+  std::vector<TokenId> end_ids;      ///< tokens that end a text, beside eos
   bool add_bos = false;              ///< put bos before a text, beside `front`
   bool add_eos = false;              ///< and eos after it
 };

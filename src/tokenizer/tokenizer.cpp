@@ -17,6 +17,7 @@
 #include "tokenizer/piece_cache.h"
 #include "tokenizer/split.h"
 #include "tokenizer/tokenizer_json.h"
+#include "tokenizer/vocabulary_parts.h"
 
 namespace qgen {
 
@@ -64,6 +65,7 @@ Tokenizer::Impl::Impl(const TokenizerSpec& spec, std::string template_text, std:
       split(spec.split),
       front(known_ids(spec.front, table, source)),
       back(known_ids(spec.back, table, source)),
+      end_ids(spec.end_ids),
       chat_template(std::move(template_text)) {
   const std::optional<TokenId> bos = spec.bos.empty() ? std::nullopt : find(spec.bos);
   const std::optional<TokenId> eos = spec.eos.empty() ? std::nullopt : find(spec.eos);
@@ -206,6 +208,12 @@ Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view
   const Json root = parse_json(tokenizer_json, source);
   const TokenizerSpec spec = read_json(root, source, config);
   return Tokenizer(std::make_unique<const Impl>(spec, read_chat_template(config["chat_template"]), source));
+}
+
+Tokenizer Tokenizer::from_parts(const VocabularyParts& parts, std::string_view source) {
+  Spellings spellings;
+  const TokenizerSpec spec = read_vocabulary_parts(parts, source, spellings);
+  return Tokenizer(std::make_unique<const Impl>(spec, parts.chat_template, source));
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}

@@ -9,6 +9,7 @@
 #include "qgen/base/error.h"
 #include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
+#include "qgen/weights/gguf.h"
 #include "weights/safetensors.h"
 #include "weights/shard_index.h"
 
@@ -154,8 +155,10 @@ const StoredTensor* Checkpoint::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : &found->second;
 }
 
-TensorView Checkpoint::require(std::string_view name, std::initializer_list<std::int64_t> shape) const {
-  const StoredTensor* tensor = find(name);
+TensorView Checkpoint::require(std::string_view wanted, std::initializer_list<std::int64_t> shape) const {
+  const StoredTensor* tensor = find(wanted);
+  const std::string name =
+      (names_of_gguf_ ? gguf_name_of(wanted) : std::nullopt).value_or(std::string(wanted));
   if (tensor == nullptr) refuse(source_, name, "shape " + shape_text(shape) + " expected, but it is missing");
   if (!std::ranges::equal(tensor->shape, shape)) {
     refuse(tensor->file, name,

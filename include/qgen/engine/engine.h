@@ -39,6 +39,8 @@ class Engine {
   /// Loads a model folder. Throws Error naming file, tensor or key.
   static Engine from_folder(const std::filesystem::path& folder, const EngineOptions& options,
                             const Log& log);
+  /// Loads a GGUF file (the first, where it is split).
+  static Engine from_gguf(const std::filesystem::path& path, const EngineOptions& options, const Log& log);
   static Engine from_embedded(const EmbeddedModel& model, const EngineOptions& options, const Log& log);
   ~Engine();
   Engine(Engine&&) noexcept;
@@ -70,6 +72,9 @@ class Engine {
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Only the tokenizer of a GGUF file; reads no tensors.
+Tokenizer read_gguf_tokenizer(const std::filesystem::path& path);
 
 /// Logits after a token, or only the best id. Valid until the engine's next step.
 struct Logits {

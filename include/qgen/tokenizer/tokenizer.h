@@ -8,11 +8,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "qgen/base/bytes.h"
 
 namespace qgen {
+
+/// A byte-level BPE vocabulary as GGUF files and pickles have it.
+struct VocabularyParts {
+  /// `added`: recognised in a text before anything is merged; `control`: that, and a control token.
+  struct Piece {
+    std::string text;
+    bool control = false, added = false;
+  };
+  /// Ids may have gaps and come in any order. A piece without text stands for nothing.
+  std::vector<std::pair<TokenId, Piece>> pieces;
+  std::vector<std::pair<std::string, std::string>> merges;  ///< in order of rank
+  /// Texts and merges are bytes themselves rather than in GPT-2's byte alphabet. Added tokens are themselves
+  /// either way.
+  bool raw_bytes = false;
+  std::string split;  ///< name of the split rule, as tokenizer.ggml.pre has it: "gpt-2", "qwen2", ...
+  std::optional<TokenId> bos, eos;
+  std::vector<TokenId> end_ids;  ///< further ids that end a text
+  bool add_bos = false, add_eos = false;
+  std::string chat_template;
+};
 
 /// How to read one text.
 struct EncodeOptions {
@@ -47,6 +68,13 @@ class Tokenizer {
   static Tokenizer from_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json,
                              std::string_view source);
 
+  /// The same from plain data. The name of the split rule also says what files of that name leave unsaid: NFC
+  /// (qwen2 and a few more) and whether a whole piece of the vocabulary is taken without merging (llama-bpe,
+  /// tekken). Without merges a text becomes the pieces of its bytes. Throws Error{unsupported} listing the
+  /// names for one that is not known; Error{file} for ids and texts that occur twice, ids that have no piece
+  /// and merges that name what the vocabulary lacks or a control token.
+  static Tokenizer from_parts(const VocabularyParts& parts, std::string_view source);
+
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -71,9 +99,9 @@ class Tokenizer {
   [[nodiscard]] std::optional<TokenId> find(std::string_view spelling) const;
   /// Start token: only where encode() adds it.
   [[nodiscard]] std::optional<TokenId> bos() const noexcept;
-  /// End tokens that the tokenizer's files name (eos_token).
+  /// End tokens that the tokenizer's files name (eos_token, and VocabularyParts::end_ids).
   [[nodiscard]] const std::vector<TokenId>& end_ids() const noexcept;
-  /// The chat template from chat_template.jinja or tokenizer_config.json; empty where there is none.
+  /// The chat template that the tokenizer's files bring; empty where there is none.
   [[nodiscard]] const std::string& chat_template() const noexcept;
 
  private:

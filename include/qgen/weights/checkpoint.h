@@ -16,6 +16,8 @@
 
 namespace qgen {
 
+class Gguf;
+
 /// A tensor as a file has it: shape outermost first, contiguous, row-major.
 struct StoredTensor {
   DType dtype = DType::f32;
@@ -36,6 +38,11 @@ class Checkpoint {
   static Checkpoint from_folder(const std::filesystem::path& folder);
   /// One safetensors file already in memory (the embedded model); `data` must outlive the checkpoint.
   static Checkpoint from_bytes(Bytes data, std::string_view source);
+  /// The tensors of a GGUF file under the names that they have here (gguf.h), where they are mapped; a stack
+  /// of experts becomes one tensor each (".mlp.experts.3.gate_proj.weight"). Takes the files over: what
+  /// refers to them lives as long as the checkpoint. Throws Error{unsupported} for a tensor that no model
+  /// here has.
+  static Checkpoint from_gguf(Gguf&& gguf);
 
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
 
@@ -52,7 +59,8 @@ class Checkpoint {
  private:
   void add(Bytes file, const std::string& source);
 
-  std::string source_;  ///< for messages, already escaped
+  std::string source_;          ///< for messages, already escaped
+  bool names_of_gguf_ = false;  ///< messages give the names that GGUF has
   std::vector<MappedFile> files_;
   std::vector<AlignedBuffer> copies_;
   Tensors tensors_;

@@ -22,7 +22,8 @@ std::int64_t read_lookup(const Given& given) {
 }  // namespace
 
 void declare_model(OptionSet& set, ModelOptions& options) {
-  set.value("-m,--model", "FOLDER", "Model folder in Hugging Face format (default: the small built-in model)",
+  set.value("-m,--model", "FOLDER|FILE.gguf",
+            "Model folder in Hugging Face format, or a GGUF file (default: the small built-in model)",
             [&options](const Given& given) {
               if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
               options.path = given.value;

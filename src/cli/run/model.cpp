@@ -8,11 +8,19 @@
 #include "cli/io/format.h"
 #include "qgen/base/error.h"
 #include "qgen/base/utf8.h"
+#include "qgen/weights/gguf.h"
 
 namespace qgen::cli {
 namespace {
 
-/// A model is a folder for now; other things that people have get an answer that helps.
+/// A file that is one by its name, which then must be one by its contents too, or by its first bytes.
+bool names_gguf(const std::string& path) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) return false;
+  return std::filesystem::path(path).extension() == ".gguf" || is_gguf(path);
+}
+
+/// Things that are no model folder get an answer that helps.
 std::filesystem::path model_folder(const std::string& path) {
   const std::filesystem::path folder(path);
   std::error_code problem;
@@ -26,12 +34,18 @@ std::filesystem::path model_folder(const std::string& path) {
         ErrorKind::unsupported,
         shown + ": expected a model folder; give the folder that holds this file, with its config.json");
   }
-  if (kind == ".gguf" || kind == ".pt" || kind == ".pth" || kind == ".bin") {
+  if (kind == ".pt" || kind == ".pth" || kind == ".bin") {
     throw Error(ErrorKind::unsupported,
                 shown + ": " + escape_control(kind.substr(1)) +
-                    " files cannot be read yet; give a folder in Hugging Face format");
+                    " files cannot be read yet; give a GGUF file or a folder in Hugging Face format");
   }
-  throw Error(ErrorKind::file, shown + ": expected a model folder, found a file");
+  throw Error(ErrorKind::file, shown + ": expected a model folder or a GGUF file, found another file");
+}
+
+Engine open_engine(const ModelOptions& options, const EngineOptions& engine_options, const Log& log) {
+  if (options.path.empty()) return Engine::from_embedded(builtin_model(), engine_options, log);
+  if (names_gguf(options.path)) return Engine::from_gguf(options.path, engine_options, log);
+  return Engine::from_folder(model_folder(options.path), engine_options, log);
 }
 
 void describe(const Engine& engine, Messages& messages) {
@@ -73,15 +87,14 @@ Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
   engine_options.device_options.kv = options.kv;
   engine_options.context = options.context;
   messages.progress("loading " + model_name(options) + " ...");
-  Engine engine = options.path.empty()
-                      ? Engine::from_embedded(builtin_model(), engine_options, messages.log())
-                      : Engine::from_folder(model_folder(options.path), engine_options, messages.log());
+  Engine engine = open_engine(options, engine_options, messages.log());
   messages.clear_progress();
   describe(engine, messages);
   return engine;
 }
 
 Tokenizer load_tokenizer(const ModelOptions& options) {
+  if (names_gguf(options.path)) return read_gguf_tokenizer(options.path);
   if (!options.path.empty()) return Tokenizer::from_folder(model_folder(options.path));
   const EmbeddedModel& model = builtin_model();
   return Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config), model.name);
