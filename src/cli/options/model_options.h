@@ -21,6 +21,8 @@ struct ModelOptions {
 
 /// -m.
 void declare_model(OptionSet& set, ModelOptions& options);
+/// -t.
+void declare_threads(OptionSet& set, ModelOptions& options);
 /// -t and --kernels.
 void declare_processor(OptionSet& set, ModelOptions& options);
 /// --device, -c, --kv, --lookup and the like.
