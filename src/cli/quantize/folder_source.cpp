@@ -30,7 +30,8 @@ struct Family {
   bool adjacent_pairs;  ///< GGUF has the rows of q and k in the order in which rotated pairs are neighbours
 };
 
-constexpr std::array<Family, 4> kFamilies{{{"llama", "llama", true},
+constexpr std::array<Family, 5> kFamilies{{{"llama", "llama", true},
+                                           {"mistral", "llama", true},
                                            {"qwen2", "qwen2", false},
                                            {"qwen3", "qwen3", false},
                                            {"qwen3_moe", "qwen3moe", false}}};
@@ -99,9 +100,7 @@ class ConfigWriter {
     const RopeConfig& rope = config_.rope;
     if (rope.type == "default" || rope.type == "llama3") return;
     if (rope.type != "linear" && rope.type != "yarn") refuse(config_, "rope type " + in_quotes(rope.type));
-    if (rope.mscale || rope.mscale_all_dim || !rope.truncate) {
-      refuse(config_, "yarn with mscale or without truncate");
-    }
+    if (!rope.truncate) refuse(config_, "yarn without truncate");
     header_.add(key("rope.scaling.type"), rope.type);
     const std::int64_t original = rope.original_max_position_embeddings;
     const double stretched =
@@ -111,7 +110,8 @@ class ConfigWriter {
     if (rope.type == "linear") return;
     number("rope.scaling.original_context_length",
            original == 0 ? config_.max_position_embeddings : original);
-    if (rope.attention_factor) real("rope.scaling.yarn_attn_factor", *rope.attention_factor);
+    const bool has_own_scale = rope.attention_factor || rope.mscale || rope.mscale_all_dim;
+    if (has_own_scale) real("rope.scaling.yarn_attn_factor", static_cast<double>(plan_.rope.scale));
     if (rope.beta_fast) real("rope.scaling.yarn_beta_fast", *rope.beta_fast);
     if (rope.beta_slow) real("rope.scaling.yarn_beta_slow", *rope.beta_slow);
   }

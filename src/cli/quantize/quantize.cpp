@@ -32,8 +32,8 @@ Examples:
   qgen quantize -m Qwen3-0.6B --type q8_0 -o Qwen3-0.6B-Q8_0.gguf
   qgen quantize -m Qwen3-0.6B-BF16.gguf --type q4_k --head q8_0 -o Qwen3-0.6B-Q4_K.gguf
 
-The model is a folder in Hugging Face format (qwen3, qwen3_moe, qwen2, llama) or a GGUF file, whose metadata is passed
-on.)";
+The model is a folder in Hugging Face format (qwen3, qwen3_moe, qwen2, llama, mistral) or a GGUF file, whose metadata
+is passed on.)";
 
 constexpr std::string_view kEnding =
     R"(What gets which type:

@@ -12,12 +12,13 @@ struct Row {
   std::uint32_t file_type;  // as llama.cpp numbers them
 };
 
-constexpr std::array<Row, 6> kRows{{{"q8_0", DType::q8_0, 7},
+constexpr std::array<Row, 7> kRows{{{"q8_0", DType::q8_0, 7},
                                     {"q4_0", DType::q4_0, 2},
                                     {"q4_k", DType::q4_k, 14},
                                     {"q6_k", DType::q6_k, 18},
                                     {"bf16", DType::bf16, 32},
-                                    {"f16", DType::f16, 1}}};
+                                    {"f16", DType::f16, 1},
+                                    {"f32", DType::f32, 0}}};
 
 bool is_small(const SourceTensor& tensor) {
   return tensor.shape.size() < 2 || tensor.name.ends_with(".bias") ||

@@ -14,7 +14,7 @@ struct Recipe {
   std::optional<DType> head;
 };
 
-/// The type that an option's word names: f16, bf16, q8_0, q4_0, q4_k, q6_k.
+/// The type that an option's word names: f32, f16, bf16, q8_0, q4_0, q4_k, q6_k.
 [[nodiscard]] std::vector<std::string_view> type_words();
 [[nodiscard]] DType type_named(std::string_view word);
 
