@@ -71,9 +71,13 @@ void check_model(const ModelOptions& options, Needed needed) {
   }
 }
 
-void declare_processor(OptionSet& set, ModelOptions& options) {
+void declare_threads(OptionSet& set, ModelOptions& options) {
   set.value("-t,--threads", "N", "Threads (default: physical cores within affinity and container quota)",
             [&options](const Given& given) { options.threads = read_integer(given, 1, kMaxThreads); });
+}
+
+void declare_processor(OptionSet& set, ModelOptions& options) {
+  declare_threads(set, options);
   set.value("--kernels", "NAME", "Force a kernel table: scalar, avx2, avx512, ... (qgen doctor lists them)",
             [&options](const Given& given) {
               if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the name is empty");
