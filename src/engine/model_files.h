@@ -20,6 +20,7 @@ struct ModelFiles {
 
 /// Throws Error naming the file.
 ModelFiles read_model_folder(const std::filesystem::path& folder, const Log& log);
+ModelFiles read_gguf_files(const std::filesystem::path& path);
 ModelFiles read_embedded_model(const EmbeddedModel& model);
 
 }  // namespace qgen

@@ -1,39 +1,45 @@
 #include "qgen/kernels/reference.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
-#include "qgen/tensor/convert.h"
+#include "qgen/tensor/block_format.h"
 
 namespace qgen::reference {
 
 double element(const TensorView& w, std::int64_t r, std::int64_t c) noexcept {
-  const std::byte* at = w.row(r) + row_bytes(w.dtype, c);
-  if (w.dtype == DType::f32) {
-    float value = 0;
-    std::memcpy(&value, at, sizeof value);
-    return static_cast<double>(value);
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return static_cast<double>(w.dtype == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits));
+  std::array<float, kMostBlockElements> block{};
+  const std::int64_t together = block_elements(w.dtype);
+  const std::int64_t first = c / together * together;
+  dequantizer(w.dtype)(w.row(r) + row_bytes(w.dtype, first), together, block.data());
+  return static_cast<double>(block[static_cast<std::size_t>(c - first)]);
 }
 
-void matvec(const TensorView& w, const double* x, double* y) noexcept {
+void row(const TensorView& w, std::int64_t r, double* y) {
+  std::vector<float> values(static_cast<std::size_t>(w.cols));
+  dequantizer(w.dtype)(w.row(r), w.cols, values.data());
+  std::ranges::copy(values, y);
+}
+
+void matvec(const TensorView& w, const double* x, double* y) {
+  std::vector<double> weights(static_cast<std::size_t>(w.cols));
   for (std::int64_t r = 0; r < w.rows; ++r) {
+    row(w, r, weights.data());
     y[r] = 0;
-    for (std::int64_t c = 0; c < w.cols; ++c) y[r] += element(w, r, c) * x[c];
+    for (std::int64_t c = 0; c < w.cols; ++c) y[r] += weights[static_cast<std::size_t>(c)] * x[c];
   }
 }
 
-void rms_norm(const double* x, const TensorView& weight, double eps, std::int64_t n, double* y) noexcept {
+void rms_norm(const double* x, const TensorView& weight, double eps, std::int64_t n, double* y) {
+  std::vector<double> weights(static_cast<std::size_t>(n));
+  row(weight, 0, weights.data());
   double squares = 0;
   for (std::int64_t i = 0; i < n; ++i) squares += x[i] * x[i];
   const double factor = 1 / std::sqrt(squares / static_cast<double>(n) + eps);
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor * element(weight, 0, i);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor * weights[static_cast<std::size_t>(i)];
 }
 
 void rope(double* x, const float* cos, const float* sin, std::int64_t half, bool adjacent) noexcept {

@@ -151,10 +151,21 @@ PlanRope compute(const ModelConfig& config, std::int64_t head_dim) {
        ErrorKind::unsupported);
 }
 
+void divide(const ModelConfig& config, std::vector<float>& frequencies) {
+  const std::vector<float>& divisors = config.rope.frequency_divisors;
+  if (divisors.empty()) return;
+  if (divisors.size() != frequencies.size()) {
+    fail(config, "rope frequencies: " + std::to_string(frequencies.size()) + " divisors expected, " +
+                     std::to_string(divisors.size()) + " found");
+  }
+  for (std::size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= divisors[i];
+}
+
 }  // namespace
 
 PlanRope make_rope(const ModelConfig& config, std::int64_t head_dim) {
   PlanRope rope = compute(config, head_dim);
+  divide(config, rope.inv_freq);
   if (config.rope.adjacent_pairs) rope.pairs = RopePairs::adjacent;
   const bool finite = std::ranges::all_of(rope.inv_freq, [](float f) { return std::isfinite(f); });
   if (!finite || !std::isfinite(rope.scale)) {

@@ -5,9 +5,9 @@
 
 namespace qgen {
 
-/// Frequencies and scale for heads of `head_dim` elements, in half-split pairing. Types: default, linear,
-/// yarn, llama3; throws Error{unsupported} for others and Error{file} for settings from which nothing can be
-/// computed.
+/// Frequencies, scale and pairing for heads of `head_dim` elements. Types: default, linear, yarn, llama3,
+/// each with its frequencies divided further where the settings bring divisors; throws Error{unsupported} for
+/// others and Error{file} for settings from which nothing can be computed.
 PlanRope make_rope(const ModelConfig& config, std::int64_t head_dim);
 
 /// How many positions the settings make of config.max_position_embeddings.

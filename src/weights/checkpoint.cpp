@@ -10,8 +10,10 @@
 #include "qgen/base/error.h"
 #include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
+#include "qgen/weights/gguf.h"
 #include "weights/safetensors.h"
 #include "weights/shard_index.h"
+#include "weights/stacked_experts.h"
 
 namespace qgen {
 namespace {
@@ -90,6 +92,7 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
   if (is_there(folder / kSingle)) {
     checkpoint.files_.emplace_back(folder / kSingle);
     checkpoint.add(checkpoint.files_.back().bytes(), path_text(folder / kSingle));
+    split_stacked_experts(checkpoint.tensors_);
     return checkpoint;
   }
   if (!is_there(folder / kIndex)) fail_without_weights(folder);
@@ -109,6 +112,7 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
                                        ", it is in " + (tensor == nullptr ? "no shard" : tensor->file));
     }
   }
+  split_stacked_experts(checkpoint.tensors_);
   return checkpoint;
 }
 
@@ -116,6 +120,7 @@ Checkpoint Checkpoint::from_bytes(Bytes data, std::string_view source) {
   Checkpoint checkpoint;
   checkpoint.source_ = escape_control(source);
   checkpoint.add(data, checkpoint.source_);
+  split_stacked_experts(checkpoint.tensors_);
   return checkpoint;
 }
 
@@ -164,8 +169,10 @@ const StoredTensor* Checkpoint::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : &found->second;
 }
 
-TensorView Checkpoint::require(std::string_view name, std::initializer_list<std::int64_t> shape) const {
-  const StoredTensor* tensor = find(name);
+TensorView Checkpoint::require(std::string_view wanted, std::initializer_list<std::int64_t> shape) const {
+  const StoredTensor* tensor = find(wanted);
+  const std::string name =
+      (names_of_gguf_ ? gguf_name_of(wanted) : std::nullopt).value_or(std::string(wanted));
   if (tensor == nullptr) refuse(source_, name, "shape " + shape_text(shape) + " expected, but it is missing");
   if (!std::ranges::equal(tensor->shape, shape)) {
     refuse(tensor->file, name,
@@ -173,9 +180,15 @@ TensorView Checkpoint::require(std::string_view name, std::initializer_list<std:
   }
   if (!is_weight_type(tensor->dtype)) {
     refuse(tensor->file, name,
-           "F32, F16 or BF16 expected, " + std::string(dtype_name(tensor->dtype)) + " found");
+           "a weight type expected (F32, F16, BF16 or blocks of GGUF), " +
+               std::string(dtype_name(tensor->dtype)) + " found");
   }
   const std::int64_t cols = *(shape.end() - 1);
+  if (cols % block_elements(tensor->dtype) != 0) {
+    refuse(tensor->file, name,
+           "rows of a multiple of " + std::to_string(block_elements(tensor->dtype)) + " expected for " +
+               std::string(dtype_name(tensor->dtype)) + ", " + std::to_string(cols) + " found");
+  }
   return {.data = tensor->data.data(),
           .dtype = tensor->dtype,
           .rows = shape.size() == 1 ? 1 : *shape.begin(),

@@ -1,5 +1,6 @@
 // Whole models against Hugging Face transformers: tests/golden/models/<name> is a small random model with
-// expected.json, both written by tools/reference/model_golden.py.
+// expected.json, both written by tools/reference/model_golden.py. tests/golden/gguf/<name>.gguf has the same
+// weights in another form, written by tools/reference/gguf_models.py.
 //
 // Tolerance. expected.json states how far the reference itself strays from double precision when it computes
 // in binary32, when it also rounds the inputs of products to the type of the weights (what kernels for many
@@ -85,6 +86,22 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+std::vector<std::string> gguf_names() {
+  return {"llama3.gguf",       "llama_linear_v4.gguf",      "mistral.gguf",
+          "qwen2.gguf",        "qwen3_bf16_gqa2_tied.gguf", "qwen3_sharded-00001-of-00002.gguf",
+          "qwen3_yarn_v4.gguf"};
+}
+
+/// The folder that holds expected.json, and the model unless it is a GGUF file.
+fs::path folder_of(const std::string& model) {
+  return models_folder() / model.substr(0, model.find_first_of(".-"));
+}
+
+Engine open_model(const std::string& model, const EngineOptions& options) {
+  if (!model.ends_with(".gguf")) return Engine::from_folder(folder_of(model), options, Log());
+  return Engine::from_gguf(models_folder().parent_path() / "gguf" / model, options, Log());
+}
+
 /// What computes.
 struct Runner {
   std::string device, kernels, kv;
@@ -108,9 +125,8 @@ double logsumexp(std::span<const float> row) {
 class GoldenModel : public ::testing::TestWithParam<std::tuple<std::string, Runner>> {
  protected:
   GoldenModel()
-      : folder_(models_folder() / std::get<0>(GetParam())),
-        expected_(read_expected(folder_)),
-        engine_(Engine::from_folder(folder_, options(), Log())) {}
+      : expected_(read_expected(folder_of(std::get<0>(GetParam())))),
+        engine_(open_model(std::get<0>(GetParam()), options())) {}
 
   [[nodiscard]] static EngineOptions options() {
     const Runner& runner = std::get<1>(GetParam());
@@ -156,7 +172,6 @@ class GoldenModel : public ::testing::TestWithParam<std::tuple<std::string, Runn
     ASSERT_NEAR(logsumexp(row), text.logsumexp[position], allowed) << "position " << position;
   }
 
-  fs::path folder_;
   Expected expected_;
   Engine engine_;
 };
@@ -239,13 +254,22 @@ TEST_P(GoldenModel, ForksGoOnIndependently) {
 
 std::string test_name(const ::testing::TestParamInfo<GoldenModel::ParamType>& info) {
   const auto& [model, runner] = info.param;
-  return model + "_" + runner.device +
+  std::string name = model;
+  std::ranges::replace_if(
+      name, [](char c) { return c == '.' || c == '-'; }, '_');
+  return name + "_" + runner.device +
          (runner.kernels.empty() ? "" : "_" + runner.kernels + "_kv_" + runner.kv);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenModel,
                          ::testing::Combine(::testing::ValuesIn(model_names()),
                                             ::testing::ValuesIn(runners())),
+                         test_name);
+
+INSTANTIATE_TEST_SUITE_P(GgufFiles, GoldenModel,
+                         ::testing::Combine(::testing::ValuesIn(gguf_names()),
+                                            ::testing::Values(Runner{"reference", "", "auto"},
+                                                              Runner{"cpu", "scalar", "auto"})),
                          test_name);
 
 }  // namespace

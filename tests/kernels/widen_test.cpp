@@ -1,4 +1,5 @@
 #include "kernels/kernel_test.h"
+#include "qgen/tensor/block_format.h"
 
 namespace qgen::test {
 namespace {
@@ -46,6 +47,19 @@ TEST_P(WidenTest, StaysWithinBoundsOnAllLengthsAndAlignments) {
         }
       }
     }
+  }
+}
+
+TEST_P(WidenTest, GivesTheValuesOfBlocks) {
+  for (std::size_t type = 0; type < kWeightTypes; ++type) {
+    const auto dtype = static_cast<DType>(type);
+    const std::int64_t n = 3 * block_elements(dtype);
+    std::vector<std::byte> blocks(static_cast<std::size_t>(row_bytes(dtype, n)));
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(i * 37 % 61);
+    std::vector<float> wide(static_cast<std::size_t>(n)), expected(wide);
+    table().widen[type](blocks.data(), n, wide.data());
+    dequantizer(dtype)(blocks.data(), n, expected.data());
+    EXPECT_TRUE(same_bits(wide.data(), expected.data(), n)) << dtype_name(dtype);
   }
 }
 

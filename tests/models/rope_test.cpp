@@ -116,6 +116,34 @@ TEST(Rope, RefusesSettingsFromWhichNothingCanBeComputed) {
       HasSubstr("not finite"));
 }
 
+TEST(Rope, DividesFrequenciesAndPairsNeighboursWhereAsked) {
+  ModelConfig config = config_with(R"("rope_theta": 10000)");
+  const PlanRope plain = make_rope(config, 8);
+  config.rope.frequency_divisors = {1, 2, 4, 8};
+  config.rope.adjacent_pairs = true;
+  const PlanRope divided = make_rope(config, 8);
+  EXPECT_EQ(plain.pairs, RopePairs::half_split);
+  EXPECT_EQ(divided.pairs, RopePairs::adjacent);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(divided.inv_freq[i], plain.inv_freq[i] / config.rope.frequency_divisors[i]);
+  }
+  EXPECT_THAT(error_of([&] { make_rope(config, 16); }), HasSubstr("8 divisors expected, 4 found"));
+}
+
+// The divisors are those of tools/reference/gguf_models.py, which computes them as converters to GGUF do.
+TEST(Rope, DivisorsGiveTheFrequenciesOfLlama3) {
+  const ModelConfig llama3 = config_with(
+      R"("rope_theta": 500000, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
+         "high_freq_factor": 4, "original_max_position_embeddings": 64})");
+  ModelConfig divided = config_with(R"("rope_theta": 500000)");
+  divided.rope.frequency_divisors = {1, 2.4422593f, 8, 8, 8, 8, 8, 8};
+  const PlanRope expected = make_rope(llama3, 16);
+  const PlanRope rope = make_rope(divided, 16);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_LE(std::abs(rope.inv_freq[i] - expected.inv_freq[i]), 4 * ulp(expected.inv_freq[i])) << i;
+  }
+}
+
 TEST(Rope, YarnStretchesAContextThatTheConfigStatesUnstretched) {
   const auto context = [](const std::string& scaling, std::int64_t stated) {
     return rope_context(config_with(R"("rope_scaling": )" + scaling), stated);

@@ -51,6 +51,8 @@ class Engine {
   /// Loads a model folder. Throws Error naming file, tensor or key.
   static Engine from_folder(const std::filesystem::path& folder, const EngineOptions& options,
                             const Log& log);
+  /// Loads a GGUF file (the first, where it is split).
+  static Engine from_gguf(const std::filesystem::path& path, const EngineOptions& options, const Log& log);
   /// Loads a checkpoint and the tokenizer beside it. Beyond the tokenizer's own end tokens, <|endoftext|>
   /// ends a text where the tokenizer knows it, and <|im_end|> if `tokenizer` is not named as that of a base
   /// model ("base").
@@ -73,9 +75,12 @@ class Engine {
   [[nodiscard]] const std::vector<bool>& allowed() const noexcept;
   /// Parameters of the model; tied matrices count once.
   [[nodiscard]] std::int64_t parameters() const noexcept;
-  /// Parameters in the layers' matrices: what prefill multiplies by (embedding and head left out).
+  /// Parameters in the layers' matrices: what prefill multiplies each token by (embedding and head left out;
+  /// of experts, as many as a token goes to).
   [[nodiscard]] std::int64_t layer_parameters() const noexcept;
   [[nodiscard]] const Executor& executor() const noexcept;
+  /// Executor::read_weights(). Not while a session runs.
+  [[nodiscard]] std::optional<double> read_weights() const;
 
   /// `recompute`: keep no cache, feed the whole sequence anew at each step.
   [[nodiscard]] Session new_session(bool recompute = false) const;
@@ -86,6 +91,9 @@ class Engine {
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Only the tokenizer of a GGUF file; reads no tensors.
+Tokenizer read_gguf_tokenizer(const std::filesystem::path& path);
 
 /// Logits after a token, or only the best id. Valid until the engine's next step.
 struct Logits {

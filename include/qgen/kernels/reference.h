@@ -10,10 +10,12 @@ namespace qgen::reference {
 
 /// Element (r, c) of a weight matrix, widened.
 [[nodiscard]] double element(const TensorView& w, std::int64_t r, std::int64_t c) noexcept;
+/// y[cols] = row r of a weight matrix, widened.
+void row(const TensorView& w, std::int64_t r, double* y);
 /// y[rows] = W[rows, cols] x[cols].
-void matvec(const TensorView& w, const double* x, double* y) noexcept;
+void matvec(const TensorView& w, const double* x, double* y);
 /// y[n] = x / sqrt(mean(x^2) + eps) * weight.
-void rms_norm(const double* x, const TensorView& weight, double eps, std::int64_t n, double* y) noexcept;
+void rms_norm(const double* x, const TensorView& weight, double eps, std::int64_t n, double* y);
 /// Rotates x[2 * half] in place as KernelTable::rope does.
 void rope(double* x, const float* cos, const float* sin, std::int64_t half, bool adjacent) noexcept;
 /// out[n] = silu(gate) * up.

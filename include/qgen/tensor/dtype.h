@@ -37,11 +37,12 @@ enum class DType : std::uint8_t {
   boolean
 };
 
-/// How many leading DTypes are weight types, that is, have kernels: f32, f16, bf16.
-inline constexpr std::size_t kWeightTypes = 3;
+/// How many leading DTypes are weight types, that is, can be widened to floats: all up to iq4_xs.
+inline constexpr std::size_t kWeightTypes = 15;
 
 /// Elements that are stored together: the size of a block, or 1.
 [[nodiscard]] std::int64_t block_elements(DType dtype) noexcept;
+inline constexpr std::size_t kMostBlockElements = 256;
 /// Bytes of one block, or of one element where block_elements is 1.
 [[nodiscard]] std::int64_t block_bytes(DType dtype) noexcept;
 /// Bytes of `cols` elements, a multiple of block_elements.
@@ -54,7 +55,7 @@ inline constexpr std::size_t kWeightTypes = 3;
 [[nodiscard]] std::string_view dtype_name(DType dtype) noexcept;
 /// The type that safetensors calls `name` (blocks have no place there); nothing for an unknown name.
 [[nodiscard]] std::optional<DType> dtype_from_safetensors(std::string_view name) noexcept;
-/// Whether kernels can multiply by it.
+/// Whether weights may have it.
 [[nodiscard]] inline bool is_weight_type(DType dtype) noexcept {
   return static_cast<std::size_t>(dtype) < kWeightTypes;
 }

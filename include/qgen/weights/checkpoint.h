@@ -16,6 +16,8 @@
 
 namespace qgen {
 
+class Gguf;
+
 /// A tensor as a file has it: shape outermost first, contiguous, row-major.
 struct StoredTensor {
   DType dtype = DType::f32;
@@ -25,7 +27,8 @@ struct StoredTensor {
 };
 
 /// The tensors of a model, by name. After construction every view is in bounds and of a known dtype. Tensors
-/// stay where the file is mapped; only those that a file has at odd addresses are copied.
+/// stay where the file is mapped; only those that a file has at odd addresses are copied. Experts that a file
+/// has as one stack are a tensor each.
 class Checkpoint {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;
@@ -36,6 +39,11 @@ class Checkpoint {
   static Checkpoint from_folder(const std::filesystem::path& folder);
   /// One safetensors file already in memory (the embedded model); `data` must outlive the checkpoint.
   static Checkpoint from_bytes(Bytes data, std::string_view source);
+  /// The tensors of a GGUF file under the names that they have here (gguf.h), where they are mapped; a stack
+  /// of experts becomes one tensor each (".mlp.experts.3.gate_proj.weight"). Takes the files over: what
+  /// refers to them lives as long as the checkpoint. Throws Error{unsupported} for a tensor that no model
+  /// here has.
+  static Checkpoint from_gguf(Gguf&& gguf);
 
   /// What another reader found: tensors are views into `files`, `copies` or memory that outlives them.
   struct Parts {
@@ -61,7 +69,8 @@ class Checkpoint {
  private:
   void add(Bytes file, const std::string& source);
 
-  std::string source_;  ///< for messages, already escaped
+  std::string source_;          ///< for messages, already escaped
+  bool names_of_gguf_ = false;  ///< messages give the names that GGUF has
   std::vector<MappedFile> files_;
   std::vector<AlignedBuffer> copies_;
   Tensors tensors_;

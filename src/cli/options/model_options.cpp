@@ -31,9 +31,9 @@ OptionSet::Setter path_setter(std::string& target) {
 
 void declare_model(OptionSet& set, ModelOptions& options) {
   set.value(
-      "-m,--model", "FOLDER",
-      "Model folder in Hugging Face format, or the name (org/name, org/name@revision) of a model that its "
-      "tools have downloaded (default: the small built-in model)",
+      "-m,--model", "MODEL",
+      "Model folder in Hugging Face format, a GGUF file, or the name (org/name, org/name@revision) of a model "
+      "that Hugging Face's tools have downloaded (default: the small built-in model)",
       path_setter(options.path));
   set.value(
       "--checkpoint", "FILE",
@@ -71,9 +71,13 @@ void check_model(const ModelOptions& options, Needed needed) {
   }
 }
 
-void declare_processor(OptionSet& set, ModelOptions& options) {
+void declare_threads(OptionSet& set, ModelOptions& options) {
   set.value("-t,--threads", "N", "Threads (default: physical cores within affinity and container quota)",
             [&options](const Given& given) { options.threads = read_integer(given, 1, kMaxThreads); });
+}
+
+void declare_processor(OptionSet& set, ModelOptions& options) {
+  declare_threads(set, options);
   set.value("--kernels", "NAME", "Force a kernel table: scalar, avx2, avx512, ... (qgen doctor lists them)",
             [&options](const Given& given) {
               if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the name is empty");

@@ -33,6 +33,8 @@ enum class Needed { model, tokenizer };
 void declare_model(OptionSet& set, ModelOptions& options);
 /// Throws Error{usage} where they contradict each other or one of them is missing.
 void check_model(const ModelOptions& options, Needed needed);
+/// -t.
+void declare_threads(OptionSet& set, ModelOptions& options);
 /// -t and --kernels.
 void declare_processor(OptionSet& set, ModelOptions& options);
 /// --device, -c, --kv, --lookup and the like.

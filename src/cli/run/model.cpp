@@ -9,19 +9,26 @@
 #include "cli/run/hub_cache.h"
 #include "qgen/base/error.h"
 #include "qgen/base/utf8.h"
+#include "qgen/weights/gguf.h"
 
 namespace qgen::cli {
 namespace {
 
-/// A model is a folder for now; other things that people have get an answer that helps.
-std::filesystem::path model_folder(const std::string& path) {
-  const std::filesystem::path folder = find_model(path);
+/// A file that is one by its name, which then must be one by its contents too, or by its first bytes.
+bool names_gguf(const std::filesystem::path& path) {
   std::error_code problem;
-  const auto status = std::filesystem::status(folder, problem);
-  const std::string shown = escape_control(path);
+  if (!std::filesystem::is_regular_file(path, problem)) return false;
+  return path.extension() == ".gguf" || is_gguf(path);
+}
+
+/// Things that are no model folder get an answer that helps.
+const std::filesystem::path& model_folder(const std::filesystem::path& path) {
+  std::error_code problem;
+  const auto status = std::filesystem::status(path, problem);
+  const std::string shown = escape_control(path.string());
   if (problem) throw Error(ErrorKind::file, "cannot read model " + shown + ": " + problem.message());
-  if (std::filesystem::is_directory(status)) return folder;
-  const std::string kind = folder.extension().string();
+  if (std::filesystem::is_directory(status)) return path;
+  const std::string kind = path.extension().string();
   if (kind == ".safetensors") {
     throw Error(
         ErrorKind::unsupported,
@@ -33,12 +40,12 @@ std::filesystem::path model_folder(const std::string& path) {
                     ": a checkpoint of torch.save is given as --checkpoint FILE, with "
                     "--vocab and --merges or --tokenizer");
   }
-  if (kind == ".gguf" || kind == ".bin") {
+  if (kind == ".bin") {
     throw Error(ErrorKind::unsupported,
                 shown + ": " + escape_control(kind.substr(1)) +
-                    " files cannot be read yet; give a folder in Hugging Face format");
+                    " files cannot be read yet; give a GGUF file or a folder in Hugging Face format");
   }
-  throw Error(ErrorKind::file, shown + ": expected a model folder, found a file");
+  throw Error(ErrorKind::file, shown + ": expected a model folder or a GGUF file, found another file");
 }
 
 CheckpointFiles checkpoint_files(const ModelOptions& options) {
@@ -48,7 +55,9 @@ CheckpointFiles checkpoint_files(const ModelOptions& options) {
 Engine open_engine(const ModelOptions& options, const EngineOptions& engine_options, const Log& log) {
   if (options.is_builtin()) return Engine::from_embedded(builtin_model(), engine_options, log);
   if (options.path.empty()) return Engine::from_checkpoint(checkpoint_files(options), engine_options, log);
-  return Engine::from_folder(model_folder(options.path), engine_options, log);
+  const std::filesystem::path path = find_model(options.path);
+  return names_gguf(path) ? Engine::from_gguf(path, engine_options, log)
+                          : Engine::from_folder(model_folder(path), engine_options, log);
 }
 
 void describe(const Engine& engine, Messages& messages) {
@@ -99,7 +108,10 @@ Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
 
 Tokenizer load_tokenizer(const ModelOptions& options) {
   if (options.has_vocabulary()) return read_checkpoint_tokenizer(checkpoint_files(options));
-  if (!options.path.empty()) return Tokenizer::from_folder(model_folder(options.path));
+  if (!options.path.empty()) {
+    const std::filesystem::path path = find_model(options.path);
+    return names_gguf(path) ? read_gguf_tokenizer(path) : Tokenizer::from_folder(model_folder(path));
+  }
   const EmbeddedModel& model = builtin_model();
   return Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config), model.name);
 }

@@ -31,7 +31,7 @@ inline constexpr std::array<std::string_view, 4> kModeWords{"naive", "cache", "f
 /// best.
 [[nodiscard]] std::string kernels_of(Mode mode, const std::string& forced);
 
-/// "tales (built in)" or the folder's own name, as messages show it.
+/// "tales (built in)" or the folder's or file's own name, as messages show it.
 [[nodiscard]] std::string model_name(const ModelOptions& options);
 
 /// Loads the model that the options name. Throws Error.

@@ -17,7 +17,8 @@ namespace qgen::cli {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: qgen [-m FOLDER] [-p TEXT] [-f FILE] [options] [TEXT], or pipe a text in (qgen --help tells "
+    "usage: qgen [-m FOLDER|FILE.gguf] [-p TEXT] [-f FILE] [options] [TEXT], or pipe a text in (qgen --help "
+    "tells "
     "more)";
 
 /// Ids of the prompt. A start token that the text already spells is not doubled.
@@ -65,7 +66,7 @@ GenerateOptions generate_options(const RunOptions& options) {
 
 void tell_about_model(const RunOptions& options, const Engine& engine, const Messages& messages) {
   if (options.model.is_builtin() && messages.is_terminal()) {
-    messages.note("this is the built-in demonstration model; -m FOLDER takes a real one");
+    messages.note("this is the built-in demonstration model; -m FOLDER or -m FILE.gguf takes a real one");
   }
   if (!engine.tokenizer().chat_template().empty() && !options.raw) {
     messages.detail("the model has a chat template; it is not applied, the prompt is continued as it is");
