@@ -16,6 +16,7 @@
 #include "cli/io/messages.h"
 #include "cli/io/output.h"
 #include "cli/io/signals.h"
+#include "cli/quantize/quantize.h"
 #include "cli/run/run.h"
 #include "cli/run/run_options.h"
 #include "cli/tokenize.h"
@@ -26,7 +27,7 @@ namespace qgen::cli {
 namespace {
 
 /// Words that are going to be commands: a prompt of that text has to be given with -p.
-constexpr std::array<std::string_view, 4> kLaterCommands{"chat", "quantize", "perplexity", "template"};
+constexpr std::array<std::string_view, 3> kLaterCommands{"chat", "perplexity", "template"};
 
 ExitCode print(Output& output, std::string_view text) {
   output.write(text);
@@ -55,6 +56,7 @@ ExitCode run_program(std::span<const std::string> arguments) {
   Output output(STDOUT_FILENO);
   const std::string_view command = arguments.empty() ? std::string_view() : arguments.front();
   if (command == "tokenize") return run_tokenize(arguments.subspan(1), output);
+  if (command == "quantize") return run_quantize(arguments.subspan(1), output);
   if (command == "doctor") return run_doctor(arguments.subspan(1), output);
   if (command == "bench") {
     std::vector<std::string> with_flag{"--bench"};

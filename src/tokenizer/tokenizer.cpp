@@ -158,6 +158,7 @@ class OptionalJson {
 
 TokenizerSpec read_json(const Json& root, std::string_view source, const JsonField& config) {
   TokenizerSpec spec = read_tokenizer_json(root, source);
+  if (const auto bos = read_config_token(config["bos_token"], true)) spec.bos = bos->content;
   if (const auto eos = read_config_token(config["eos_token"], true)) spec.eos = eos->content;
   return spec;
 }
@@ -173,9 +174,9 @@ TokenizerSpec read_json(const Json& root, std::string_view source, const JsonFie
                                    ": has no tokenizer.json, and no vocab.json with merges.txt either");
 }
 
-}  // namespace
-
-Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
+/// Calls use(specification, chat template, name for messages) with what the files of a folder say.
+template <typename Use>
+void read_folder(const std::filesystem::path& folder, const Use& use) {
   const OptionalJson config_file(folder / "tokenizer_config.json");
   const std::string config_name = (folder / "tokenizer_config.json").string();
   const JsonField config(config_file.get(), "", config_name);
@@ -186,7 +187,8 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
   if (is_there(path)) {
     const Json root = parse_json(as_text(MappedFile(path).bytes()), path.string());
     const TokenizerSpec spec = read_json(root, path.string(), config);
-    return Tokenizer(std::make_unique<const Impl>(spec, std::move(chat_template), path.string()));
+    use(spec, std::move(chat_template), path.string());
+    return;
   }
   const OptionalJson vocab(folder / "vocab.json");
   if (vocab.get() == nullptr || !is_there(folder / "merges.txt")) refuse_folder(folder);
@@ -196,7 +198,31 @@ Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
   const std::string name = folder.string();
   const TokenizerSpec spec = read_legacy_files({vocab.get(), as_text(merges.bytes()), config_file.get(),
                                                 added_tokens.get(), special_tokens.get(), name});
-  return Tokenizer(std::make_unique<const Impl>(spec, std::move(chat_template), name));
+  use(spec, std::move(chat_template), name);
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::from_folder(const std::filesystem::path& folder) {
+  std::unique_ptr<const Impl> impl;
+  read_folder(folder, [&](const TokenizerSpec& spec, std::string chat_template, const std::string& source) {
+    impl = std::make_unique<const Impl>(spec, std::move(chat_template), source);
+  });
+  return Tokenizer(std::move(impl));
+}
+
+VocabularyParts Tokenizer::parts_of_folder(const std::filesystem::path& folder) {
+  VocabularyParts parts;
+  read_folder(folder, [&](const TokenizerSpec& spec, std::string chat_template, const std::string& source) {
+    const Impl impl(spec, std::move(chat_template), source);
+    parts = make_vocabulary_parts(
+        spec, [&](std::string_view spelling) { return impl.find(spelling); }, source);
+    parts.chat_template = impl.chat_template;
+    for (const TokenId id : impl.end_ids) {
+      if (id != parts.eos) parts.end_ids.push_back(id);
+    }
+  });
+  return parts;
 }
 
 Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view tokenizer_config_json,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_set>
 #include <vector>
 
@@ -46,13 +47,46 @@ constexpr std::array<NamedSplit, 17> kSplits{{
   throw Error(ErrorKind::file, escape_control(source) + ": " + reason);
 }
 
+std::string split_names() {
+  std::vector<std::string_view> names;
+  for (const NamedSplit& known : kSplits) names.push_back(known.name);
+  return join(names);
+}
+
 const NamedSplit& split_named(std::string_view name, std::string_view source) {
   const auto found = std::ranges::find(kSplits, name, &NamedSplit::name);
   if (found != kSplits.end()) return *found;
-  std::vector<std::string_view> names;
-  for (const NamedSplit& known : kSplits) names.push_back(known.name);
   throw Error(ErrorKind::unsupported, escape_control(source) + ": the split rule " + in_quotes(name) +
-                                          " is not known; those known are " + join(names));
+                                          " is not known; those known are " + split_names());
+}
+
+/// The name for which split_named() gives back what `spec` says.
+std::string_view name_of_split(const TokenizerSpec& spec, std::string_view source) {
+  const auto rules_of = [](const NamedSplit& split) {
+    std::vector<SplitRule> rules{split.rule};
+    if (split.digits_first) rules.insert(rules.begin(), SplitRule::each_digit);
+    return rules;
+  };
+  const bool has_prefix = spec.split.add_prefix_space || spec.split.split_again;
+  const auto found = std::ranges::find_if(kSplits, [&](const NamedSplit& split) {
+    return rules_of(split) == spec.split.rules && split.nfc == spec.nfc &&
+           split.ignore_merges == spec.model.ignore_merges;
+  });
+  if (found == kSplits.end() || has_prefix) {
+    throw Error(ErrorKind::unsupported,
+                escape_control(source) + ": its way of splitting text has no name among " + split_names());
+  }
+  return found->name;
+}
+
+/// The one control token that stands before or after each text, if any.
+std::optional<TokenId> only_token(const std::vector<TemplateToken>& tokens, std::string_view source) {
+  if (tokens.size() > 1) {
+    throw Error(ErrorKind::unsupported, escape_control(source) + ": post_processor adds " +
+                                            std::to_string(tokens.size()) +
+                                            " tokens at one end of a text, at most one is supported here");
+  }
+  return tokens.empty() ? std::nullopt : std::optional(tokens.front().id);
 }
 
 /// Reads the parts of one vocabulary.
@@ -153,6 +187,27 @@ class PartsReader {
 TokenizerSpec read_vocabulary_parts(const VocabularyParts& parts, std::string_view source,
                                     Spellings& spellings) {
   return PartsReader(parts, source, spellings).read();
+}
+
+VocabularyParts make_vocabulary_parts(const TokenizerSpec& spec,
+                                      const std::function<std::optional<TokenId>(std::string_view)>& find,
+                                      std::string_view source) {
+  VocabularyParts parts;
+  parts.split = name_of_split(spec, source);
+  std::map<TokenId, VocabularyParts::Piece> pieces;
+  for (const VocabEntry& entry : spec.model.vocab) pieces[entry.id].text = entry.spelling;
+  for (const AddedToken& token : spec.added) {
+    if (const auto id = find(token.content)) pieces[*id] = {token.content, token.special, true};
+  }
+  parts.pieces.assign(pieces.begin(), pieces.end());
+  for (const Merge& merge : spec.model.merges) parts.merges.emplace_back(merge);
+
+  const auto front = only_token(spec.front, source), back = only_token(spec.back, source);
+  parts.bos = front || spec.bos.empty() ? front : find(spec.bos);
+  parts.eos = back || spec.eos.empty() ? back : find(spec.eos);
+  parts.add_bos = front || (spec.add_bos && parts.bos);
+  parts.add_eos = back || (spec.add_eos && parts.eos);
+  return parts;
 }
 
 }  // namespace qgen

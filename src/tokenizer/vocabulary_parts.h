@@ -1,6 +1,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,5 +18,10 @@ using Spellings = std::deque<std::string>;
 /// what is put into `spellings`.
 TokenizerSpec read_vocabulary_parts(const VocabularyParts& parts, std::string_view source,
                                     Spellings& spellings);
+
+/// The other way; `find` gives the id of an added token. Leaves chat_template and end_ids empty.
+VocabularyParts make_vocabulary_parts(const TokenizerSpec& spec,
+                                      const std::function<std::optional<TokenId>(std::string_view)>& find,
+                                      std::string_view source);
 
 }  // namespace qgen

@@ -46,11 +46,14 @@ class SafetensorsWriter {
     size_ += bytes;
   }
 
-  [[nodiscard]] std::string file() const {
+  /// All but the data, of which there are size() bytes.
+  [[nodiscard]] std::string front() const {
     std::string header = header_.empty() ? "{}" : header_ + "}";
     header.resize((header.size() + 7) / 8 * 8, ' ');
-    return safetensors_file(header, std::string(size_, '\0'));
+    return safetensors_file(header, "");
   }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::string file() const { return front() + std::string(size_, '\0'); }
 
  private:
   std::string dtype_;

@@ -75,6 +75,11 @@ class Tokenizer {
   /// and merges that name what the vocabulary lacks or a control token.
   static Tokenizer from_parts(const VocabularyParts& parts, std::string_view source);
 
+  /// The plain data for which from_parts() gives what from_folder() gives. How added tokens treat the white
+  /// space around them has no place there. Throws Error as from_folder does, and Error{unsupported} for a way
+  /// of splitting that has no name and for texts that begin or end with several control tokens.
+  static VocabularyParts parts_of_folder(const std::filesystem::path& folder);
+
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
