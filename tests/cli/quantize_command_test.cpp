@@ -103,7 +103,8 @@ TEST_F(Quantize, TypesGoToTheTensorsThatTheHelpNames) {
   const Result result = quantize(model, "q4_0", {"--head", "q8_0"});
   ASSERT_EQ(result.status, 0) << result.err;
   std::int64_t blocks = 0;
-  for (const auto& [name, tensor] : Gguf::open(out()).tensors()) {
+  const Gguf file = Gguf::open(out());
+  for (const auto& [name, tensor] : file.tensors()) {
     const bool fits = tensor.shape.back() % 32 == 0;
     if (tensor.shape.size() == 1) {
       EXPECT_EQ(tensor.dtype, DType::f32) << name;
