@@ -29,6 +29,7 @@ Examples:
   qgen tokenize -m Qwen3-0.6B --count < book.txt
   qgen tokenize -m Qwen3-0.6B --ids "Hello" | qgen tokenize -m Qwen3-0.6B --decode
   qgen tokenize -m Qwen3-0.6B --jsonl data.jsonl --count
+  qgen tokenize --vocab vocab.pkl --merges merges.pkl --ids < text
 
 The text comes from stdin, -f and -p as for qgen itself.)";
 
@@ -41,6 +42,7 @@ struct TokenizeOptions {
 };
 
 void check(const TokenizeOptions& options) {
+  check_model(options.model, Needed::tokenizer);
   const bool jsonl = !options.jsonl.empty();
   if (int{options.ids} + int{options.count} + int{options.decode} > 1) {
     throw Error(ErrorKind::usage, "--ids, --count and --decode exclude each other");

@@ -1,11 +1,13 @@
 #include "qgen/engine/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <initializer_list>
 #include <set>
+#include <span>
 #include <string>
 
+#include "engine/checkpoint_files.h"
 #include "engine/engine_impl.h"
 #include "engine/model_files.h"
 #include "qgen/base/error.h"
@@ -73,14 +75,19 @@ std::int64_t elements(const TensorView& view) {
 /// Calls `visit(view)` for each matrix in the layers.
 template <typename Visit>
 void for_each_layer_matrix(const Plan& plan, Visit visit) {
-  const auto add = [&](std::initializer_list<WeightId> ids) {
+  const auto add = [&](std::span<const WeightId> ids) {
     for (const WeightId id : ids) visit(plan.weight(id));
   };
   for (const Stage& stage : plan.stages) {
-    if (const auto* qkv = std::get_if<NormQkvStage>(&stage)) add({qkv->q_proj, qkv->k_proj, qkv->v_proj});
-    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add({project->weight});
+    if (const auto* qkv = std::get_if<NormQkvStage>(&stage))
+      add(std::array{qkv->q_proj, qkv->k_proj, qkv->v_proj});
+    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add(std::array{project->weight});
     if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage))
-      add({gate_up->gate_proj, gate_up->up_proj});
+      add(std::array{gate_up->gate_proj, gate_up->up_proj});
+    if (const auto* moe = std::get_if<MoeStage>(&stage)) {
+      add(std::array{moe->router});
+      for (const auto* matrices : {&moe->gate_proj, &moe->up_proj, &moe->down_proj}) add(*matrices);
+    }
   }
 }
 
@@ -88,12 +95,7 @@ void for_each_layer_matrix(const Plan& plan, Visit visit) {
 std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
   double bits = 0;
   const auto add = [&](const TensorView& view) {
-    const double each = type == "q8"     ? 8.5
-                        : type == "q4"   ? 4.5
-                        : type == "bf16" ? 16
-                                         : 8.0 * static_cast<double>(row_bytes(view.dtype, view.cols)) /
-                                               static_cast<double>(view.cols);
-    bits += each * static_cast<double>(elements(view));
+    bits += held_bits(view.dtype, type) * static_cast<double>(elements(view));
   };
   for_each_layer_matrix(plan, add);
   add(plan.weight(std::get<NormHeadStage>(plan.stages.back()).head));
@@ -127,6 +129,10 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
 Engine Engine::from_folder(const std::filesystem::path& folder, const EngineOptions& options,
                            const Log& log) {
   return Engine(Impl::assemble(read_model_folder(folder, log), options, log));
+}
+
+Engine Engine::from_checkpoint(const CheckpointFiles& files, const EngineOptions& options, const Log& log) {
+  return Engine(Impl::assemble(read_checkpoint_files(files, options.context), options, log));
 }
 
 Engine Engine::from_embedded(const EmbeddedModel& model, const EngineOptions& options, const Log& log) {
@@ -163,6 +169,10 @@ const Executor& Engine::executor() const noexcept {
   return *impl_->executor;
 }
 
+std::optional<double> Engine::read_weights() const {
+  return impl_->executor->read_weights();
+}
+
 std::int64_t Engine::parameters() const noexcept {
   std::int64_t count = 0;
   for_each_tensor(impl_->plan, [&](const TensorView& view) { count += elements(view); });
@@ -172,6 +182,11 @@ std::int64_t Engine::parameters() const noexcept {
 std::int64_t Engine::layer_parameters() const noexcept {
   std::int64_t count = 0;
   for_each_layer_matrix(impl_->plan, [&](const TensorView& view) { count += elements(view); });
+  const PlanDims& dims = impl_->plan.dims;
+  const std::int64_t unchosen = (dims.experts - dims.experts_per_token) * 3 * dims.expert_width * dims.width;
+  for (const Stage& stage : impl_->plan.stages) {
+    if (std::holds_alternative<MoeStage>(stage)) count -= unchosen;
+  }
   return count;
 }
 

@@ -1,4 +1,4 @@
-// As isa_avx512.cpp, and AMX with bf16 tiles: `bulk` for bf16, q8 and q4 rounds X to bf16 and multiplies
+// As isa_avx512.cpp, and AMX with bf16 tiles: `bulk` for bf16 and integers rounds X to bf16 and multiplies
 // tiles by TDPBF16PS, which takes subnormals for zeros. Sapphire Rapids (2023) on.
 #include "kernels/intrinsics.h"
 
@@ -63,8 +63,10 @@ double probe_bf16(std::int64_t rounds) noexcept {
 
 constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes, tile_prepare, multiply};
 template <class W>
-constexpr MatmulKernel kBulkIntegers{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
-                                     multiply_integers<W>};
+constexpr MatmulKernel kBulkOf{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
+                               multiply_integers<W>};
+constexpr std::array<MatmulKernel, kIntegerTypes> kBulkIntegers{kBulkOf<Q8>, kBulkOf<Q4>, kBulkOf<Q4_1>,
+                                                                kBulkOf<Q4K>, kBulkOf<Q6K>};
 }  // namespace
 }  // namespace qgen::kernels::amx
 #include "kernels/region_end.h"
@@ -77,8 +79,9 @@ const KernelTable& amx_table() noexcept {
     KernelTable changed = kAvx512.table();
     changed.name = kAmx.name;
     changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = amx::kBulkBf16;
-    changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = amx::kBulkIntegers<amx::Q8>;
-    changed.packed[static_cast<std::size_t>(PackedType::q4)].bulk = amx::kBulkIntegers<amx::Q4>;
+    for (std::size_t i = 0; i < kIntegerTypes; ++i) {
+      changed.packed[static_cast<std::size_t>(PackedType::q8) + i].bulk = amx::kBulkIntegers[i];
+    }
     changed.probe.bf16 = amx::probe_bf16;
     return changed;
   }();

@@ -1,6 +1,7 @@
-// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16, q8 and q4 rounds X to bf16 and multiplies pairs of
-// columns by VDPBF16PS, and so does attention in such steps, which takes subnormals for zeros. Twice the
-// speed of floats on AMD's Zen 4 and Zen 5, half of it on Intel's processors.
+// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 and integers of more than 4 bits, whose X would need
+// two products of bytes, rounds X to bf16 and multiplies pairs of columns by VDPBF16PS, and so does attention
+// in such steps, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5, half
+// of it on Intel's processors.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
@@ -59,7 +60,7 @@ constexpr std::array<void (*)(const AttendArgs&) noexcept, kKvTypes> kAttendBulk
     attend_bulk<F32, PairUnits>, attend_bulk<F16, PairUnits>, attend_bulk<Bf16, PairUnits>,
     attend_bulk<I8, PairUnits>};
 constexpr MatmulKernel kBulkQ8 = integer_bulk_kernel<PairUnits, Q8>();
-constexpr MatmulKernel kBulkQ4 = integer_bulk_kernel<PairUnits, Q4>();
+constexpr MatmulKernel kBulkQ6K = integer_bulk_kernel<PairUnits, Q6K>();
 }  // namespace
 }  // namespace qgen::kernels::avx512bf16
 #include "kernels/region_end.h"
@@ -73,7 +74,7 @@ const KernelTable& avx512bf16_table() noexcept {
     changed.name = kAvx512Bf16.name;
     changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = avx512bf16::kBulkQ8;
-    changed.packed[static_cast<std::size_t>(PackedType::q4)].bulk = avx512bf16::kBulkQ4;
+    changed.packed[static_cast<std::size_t>(PackedType::q6_k)].bulk = avx512bf16::kBulkQ6K;
     for (std::size_t i = 0; i < kKvTypes; ++i) changed.kv[i].attend_bulk = avx512bf16::kAttendBulk[i];
     changed.probe.bf16 = avx512bf16::probe_bf16;
     return changed;

@@ -22,21 +22,27 @@ class Checker {
 
   void run() {
     check_dims();
-    const auto layers = static_cast<std::size_t>(dims_.layers);
-    if (plan_.stages.size() != 5 * layers + 2) {
+    next<EmbedStage>();
+    for (layer_ = 0; layer_ < dims_.layers; ++layer_) {
+      next<NormQkvStage>();
+      next<AttendStage>();
+      expect_input(next<ProjectAddStage>(), ProjectInput::attention);
+      if (next_ < plan_.stages.size() && std::holds_alternative<MoeStage>(plan_.stages[next_])) {
+        next<MoeStage>();
+        has_experts_ = true;
+      } else {
+        next<NormGateUpStage>();
+        expect_input(next<ProjectAddStage>(), ProjectInput::feed_forward);
+      }
+    }
+    next<NormHeadStage>();
+    if (!has_experts_ && (dims_.experts != 0 || dims_.experts_per_token != 0 || dims_.expert_width != 0)) {
+      fail("the plan has a number of experts, but no layer with experts");
+    }
+    if (next_ != plan_.stages.size()) {
       fail("the plan has " + std::to_string(plan_.stages.size()) + " stages, expected " +
-           std::to_string(5 * layers + 2) + " for " + std::to_string(layers) + " layers");
+           std::to_string(next_) + " for " + std::to_string(dims_.layers) + " layers");
     }
-    stage<EmbedStage>(0);
-    for (std::size_t layer = 0; layer < layers; ++layer) {
-      const std::size_t first = 1 + 5 * layer;
-      stage<NormQkvStage>(first);
-      stage<AttendStage>(first + 1);
-      expect_input(stage<ProjectAddStage>(first + 2), ProjectInput::attention);
-      stage<NormGateUpStage>(first + 3);
-      expect_input(stage<ProjectAddStage>(first + 4), ProjectInput::feed_forward);
-    }
-    stage<NormHeadStage>(plan_.stages.size() - 1);
   }
 
  private:
@@ -46,7 +52,7 @@ class Checker {
     positive("num_attention_heads", dims_.heads);
     positive("num_key_value_heads", dims_.kv_heads);
     positive("head_dim", dims_.head_dim);
-    positive("intermediate_size", dims_.feed_forward);
+    if (dims_.feed_forward != 0) positive("intermediate_size", dims_.feed_forward);
     positive("vocab_size", dims_.vocab);
     positive("context", dims_.context);
     if (dims_.heads % dims_.kv_heads != 0) {
@@ -72,21 +78,23 @@ class Checker {
     }
   }
 
+  /// Checks the next stage, which must be of this kind and layer.
   template <typename Kind>
-  const Kind& stage(std::size_t index) const {
-    const Kind* found = std::get_if<Kind>(&plan_.stages[index]);
-    if (found == nullptr) {
-      fail("stage " + std::to_string(index) + " of the plan is " + stage_name(plan_.stages[index]) +
-           ", which does not belong there");
+  const Kind& next() {
+    if (next_ == plan_.stages.size()) {
+      fail("the plan has " + std::to_string(next_) + " stages, expected more for " +
+           std::to_string(dims_.layers) + " layers");
     }
+    const Kind* found = std::get_if<Kind>(&plan_.stages[next_]);
+    const auto place = [&] {
+      return "stage " + std::to_string(next_) + " of the plan is " + stage_name(plan_.stages[next_]);
+    };
+    if (found == nullptr) fail(place() + ", which does not belong there");
     if constexpr (requires { found->layer; }) {
-      const auto layer = static_cast<std::int64_t>((index - 1) / 5);
-      if (found->layer != layer) {
-        fail("stage " + std::to_string(index) + " of the plan is " + stage_name(*found) +
-             ", expected layer " + std::to_string(layer));
-      }
+      if (found->layer != layer_) fail(place() + ", expected layer " + std::to_string(layer_));
     }
     check(*found);
+    ++next_;
     return *found;
   }
 
@@ -115,15 +123,38 @@ class Checker {
     optional_vector(stage.bias, dims_.width);
   }
   void check(const NormGateUpStage& stage) const {
+    positive("intermediate_size", dims_.feed_forward);
     vector(stage.norm, dims_.width);
     matrix(stage.gate_proj, dims_.feed_forward, dims_.width);
     matrix(stage.up_proj, dims_.feed_forward, dims_.width);
+  }
+  void check(const MoeStage& stage) const {
+    positive("num_experts", dims_.experts);
+    positive("num_experts_per_tok", dims_.experts_per_token);
+    positive("moe_intermediate_size", dims_.expert_width);
+    if (dims_.experts_per_token > dims_.experts) {
+      fail("num_experts_per_tok " + std::to_string(dims_.experts_per_token) + " is more than num_experts " +
+           std::to_string(dims_.experts));
+    }
+    vector(stage.norm, dims_.width);
+    matrix(stage.router, dims_.experts, dims_.width);
+    expert_matrices(stage, "gate_proj", stage.gate_proj, dims_.expert_width, dims_.width);
+    expert_matrices(stage, "up_proj", stage.up_proj, dims_.expert_width, dims_.width);
+    expert_matrices(stage, "down_proj", stage.down_proj, dims_.width, dims_.expert_width);
   }
   void check(const NormHeadStage& stage) const {
     vector(stage.norm, dims_.width);
     matrix(stage.head, dims_.vocab, dims_.width);
   }
 
+  void expert_matrices(const MoeStage& stage, const char* name, const std::vector<WeightId>& ids,
+                       std::int64_t rows, std::int64_t cols) const {
+    if (std::ssize(ids) != dims_.experts) {
+      fail(stage_name(stage) + " has " + std::to_string(ids.size()) + " times " + name + ", expected " +
+           std::to_string(dims_.experts));
+    }
+    for (const WeightId id : ids) matrix(id, rows, cols);
+  }
   void vector(WeightId id, std::int64_t length) const { matrix(id, 1, length); }
   void optional_vector(WeightId id, std::int64_t length) const {
     if (id != kNoWeight) vector(id, length);
@@ -153,6 +184,9 @@ class Checker {
 
   const Plan& plan_;
   const PlanDims& dims_;
+  bool has_experts_ = false;
+  std::size_t next_ = 0;    // stage to be checked
+  std::int64_t layer_ = 0;  // that it should belong to
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ struct NameOf {
         stage.layer);
   }
   std::string operator()(const NormGateUpStage& stage) const { return layered("norm_gate_up", stage.layer); }
+  std::string operator()(const MoeStage& stage) const { return layered("moe", stage.layer); }
   std::string operator()(const NormHeadStage&) const { return "norm_head"; }
 
   static std::string layered(const char* kind, std::int64_t layer) {

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "qgen/tensor/block_format.h"
+#include "qgen/tensor/block_integers.h"
+#include "qgen/tensor/blocks.h"
 #include "qgen/tensor/convert.h"
-#include "tensor/blocks.h"
 #include "tensor/scale_search.h"
-#include "tensor/scales.h"
 
 namespace qgen {
 namespace {

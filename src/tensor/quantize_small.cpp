@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "qgen/tensor/block_format.h"
+#include "qgen/tensor/blocks.h"
 #include "qgen/tensor/convert.h"
-#include "tensor/blocks.h"
 #include "tensor/scale_search.h"
 
 namespace qgen {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <system_error>
+#include <utility>
 
 #include "qgen/base/error.h"
 #include "qgen/base/text.h"
@@ -12,6 +13,7 @@
 #include "qgen/weights/gguf.h"
 #include "weights/safetensors.h"
 #include "weights/shard_index.h"
+#include "weights/stacked_experts.h"
 
 namespace qgen {
 namespace {
@@ -90,6 +92,7 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
   if (is_there(folder / kSingle)) {
     checkpoint.files_.emplace_back(folder / kSingle);
     checkpoint.add(checkpoint.files_.back().bytes(), path_text(folder / kSingle));
+    split_stacked_experts(checkpoint.tensors_);
     return checkpoint;
   }
   if (!is_there(folder / kIndex)) fail_without_weights(folder);
@@ -109,6 +112,7 @@ Checkpoint Checkpoint::from_folder(const fs::path& folder) {
                                        ", it is in " + (tensor == nullptr ? "no shard" : tensor->file));
     }
   }
+  split_stacked_experts(checkpoint.tensors_);
   return checkpoint;
 }
 
@@ -116,6 +120,16 @@ Checkpoint Checkpoint::from_bytes(Bytes data, std::string_view source) {
   Checkpoint checkpoint;
   checkpoint.source_ = escape_control(source);
   checkpoint.add(data, checkpoint.source_);
+  split_stacked_experts(checkpoint.tensors_);
+  return checkpoint;
+}
+
+Checkpoint Checkpoint::assemble(Parts parts) {
+  Checkpoint checkpoint;
+  checkpoint.source_ = std::move(parts.source);
+  checkpoint.files_ = std::move(parts.files);
+  checkpoint.copies_ = std::move(parts.copies);
+  checkpoint.tensors_ = std::move(parts.tensors);
   return checkpoint;
 }
 

@@ -93,6 +93,21 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
   return result;
 }
 
+std::vector<std::int64_t> ConfigReader::integers(std::string_view key, std::int64_t low,
+                                                 std::int64_t high) const {
+  const Json* value = find(key);
+  if (value == nullptr) return {};
+  const JsonArray* array = value->as_array();
+  if (array == nullptr) refuse(key, "a list of integers", *value);
+  std::vector<std::int64_t> result;
+  for (const Json& element : *array) {
+    const std::optional<std::int64_t> number = element.as_int();
+    if (!number || *number < low || *number > high) refuse(key, integer_range(low, high), element);
+    result.push_back(*number);
+  }
+  return result;
+}
+
 std::vector<TokenId> ConfigReader::token_ids(std::string_view key) const {
   const Json* value = find(key);
   if (value == nullptr) return {};

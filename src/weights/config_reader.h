@@ -41,6 +41,9 @@ class ConfigReader {
   [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
   [[nodiscard]] const Json* object(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
+  /// A list; `low` and `high` are both allowed.
+  [[nodiscard]] std::vector<std::int64_t> integers(std::string_view key, std::int64_t low,
+                                                   std::int64_t high) const;
   /// One id or a list of ids.
   [[nodiscard]] std::vector<TokenId> token_ids(std::string_view key) const;
 

@@ -115,6 +115,21 @@ void read_sliding_window(const ConfigReader& read, const Json& root, ModelConfig
   config.layer_types = read.texts("layer_types");
 }
 
+void read_experts(const ConfigReader& read, ModelConfig& config) {
+  const std::int64_t experts = dimension(read, "num_experts");
+  const std::int64_t local_experts = dimension(read, "num_local_experts");  // of the newer dialect
+  if (experts != 0 && local_experts != 0 && experts != local_experts) {
+    throw Error(ErrorKind::file, read.source() + ": num_experts is " + std::to_string(experts) +
+                                     ", but num_local_experts is " + std::to_string(local_experts));
+  }
+  config.num_experts = experts != 0 ? experts : local_experts;
+  config.num_experts_per_tok = dimension(read, "num_experts_per_tok");
+  config.moe_intermediate_size = dimension(read, "moe_intermediate_size");
+  config.norm_topk_prob = read.boolean("norm_topk_prob");
+  config.decoder_sparse_step = read.integer("decoder_sparse_step", 1, kMaxDim);
+  config.mlp_only_layers = read.integers("mlp_only_layers", 0, kMaxDim);
+}
+
 std::string read_quantization(const ConfigReader& read) {
   const Json* block = read.object("quantization_config");
   if (block == nullptr) return {};
@@ -146,6 +161,7 @@ ModelConfig parse_model_config(std::string_view json, std::string_view source) {
   config.attention_bias = read.boolean("attention_bias");
   config.mlp_bias = read.boolean("mlp_bias").value_or(false);
   read_sliding_window(read, root, config);
+  read_experts(read, config);
 
   const Json rope = RopeMembers(read).take();
   const ConfigReader read_members(rope, read.source());

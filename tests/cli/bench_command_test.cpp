@@ -41,6 +41,8 @@ TEST(BenchCommand, JsonRowsAreConsistent) {
   EXPECT_GT(rows[0]["compute_percent"], 0);
   EXPECT_TRUE(std::isfinite(rows[0]["compute_percent"].get<double>()));
   EXPECT_GT(rows[1]["bytes_per_token"], 10'000'000);
+  EXPECT_GT(rows[1]["bandwidth_percent"], 0);
+  EXPECT_TRUE(std::isfinite(rows[1]["bandwidth_percent"].get<double>()));
   EXPECT_NEAR(rows[1]["read_gb_s"].get<double>(),
               rows[1]["bytes_per_token"].get<double>() * rows[1]["median_ts"].get<double>() / 1e9, 1e-6);
 }

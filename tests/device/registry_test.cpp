@@ -71,6 +71,40 @@ TEST(CompileForCpu, NamesTheTypeOfMostWeights) {
   EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->weight_type(), "bf16");
 }
 
+TEST(CompileForCpu, HoldsBlocksAsTheFileDoesUnlessAskedOtherwise) {
+  const struct {
+    DType dtype;
+    const char* held;
+  } types[] = {{DType::q8_0, "q8"}, {DType::q4_0, "q4"}, {DType::q4_k, "q4_k"}, {DType::q6_k, "q6_k"}};
+  for (const auto& [dtype, held] : types) {
+    test::ModelShape shape;
+    shape.dims.width = shape.dims.feed_forward = 256;
+    shape.dims.head_dim = 64;
+    shape.dtypes = {dtype};
+    const test::RandomModel model(shape);
+    DeviceOptions options;
+    options.threads = 2;
+    EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->weight_type(), held);
+    options.weights = "bf16";
+    EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->weight_type(), "bf16");
+    options.weights = held;
+    if (std::string_view(held).size() == 2) {
+      EXPECT_EQ(find_device("cpu", model.plan()).compile(model.plan(), options)->weight_type(), held);
+    } else {
+      EXPECT_THROW((void)find_device("cpu", model.plan()).compile(model.plan(), options), Error);
+    }
+  }
+}
+
+TEST(HeldBits, AreThoseOfTheTypeAskedForOrOfTheFile) {
+  EXPECT_EQ(held_bits(DType::f32, "auto"), 32);
+  EXPECT_EQ(held_bits(DType::q4_k, "auto"), 4.625);
+  EXPECT_EQ(held_bits(DType::q3_k, "auto"), 6.5625);
+  EXPECT_EQ(held_bits(DType::q5_k, "auto"), 8.5);
+  EXPECT_EQ(held_bits(DType::q4_k, "q8"), 8.5);
+  EXPECT_EQ(held_bits(DType::q8_0, "bf16"), 16);
+}
+
 TEST(CompileForReference, HoldsWeightsAsTheFileDoes) {
   const test::RandomModel model({});
   DeviceOptions options;

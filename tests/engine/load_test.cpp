@@ -54,6 +54,14 @@ TEST_F(LoadTest, ReadsTheDemonstrationModel) {
   EXPECT_EQ(engine.parameters(), 4096 * 256 + 6 * (layer + 640) + 256);
 }
 
+TEST(LoadExperts, CountsAllParametersAndThoseThatATokenMeets) {
+  const Engine engine = Engine::from_folder(QGEN_TEST_DATA "/golden/models/qwen3_moe", {}, Log());
+  // A layer: q 64*32, k and v 32*32, o 32*64, router 6*32; an expert three of 24*32; norms 32+32+16+16.
+  const std::int64_t layer = 2 * 64 * 32 + 2 * 32 * 32 + 6 * 32, expert = 3 * 24 * 32;
+  EXPECT_EQ(engine.layer_parameters(), 2 * (layer + 2 * expert));
+  EXPECT_EQ(engine.parameters(), 2 * 272 * 32 + 2 * (layer + 6 * expert + 96) + 32);
+}
+
 TEST_F(LoadTest, NamesAFolderThatIsNotThere) {
   fs::remove_all(folder());
   EXPECT_THAT(refusal(ErrorKind::file), HasSubstr(folder().string() + ": no such file or directory"));

@@ -26,7 +26,8 @@ bool sound(const qgen::ModelConfig& config) {
   constexpr std::int64_t kMax = std::int64_t{1} << 31;
   for (const std::int64_t n :
        {config.hidden_size, config.num_hidden_layers, config.num_attention_heads, config.num_key_value_heads,
-        config.head_dim, config.intermediate_size, config.vocab_size, config.max_position_embeddings}) {
+        config.head_dim, config.intermediate_size, config.vocab_size, config.max_position_embeddings,
+        config.num_experts, config.num_experts_per_tok, config.moe_intermediate_size}) {
     if (n < 0 || n > kMax) return false;
   }
   return config.rms_norm_eps >= 0 && config.rms_norm_eps < 1 && std::isfinite(config.rope.theta) &&

@@ -74,8 +74,8 @@ TEST_P(PackIntegersTest, TakesEightAndAHalfOrFourAndAHalfBitsForAWeight) {
     EXPECT_EQ(static_cast<std::int64_t>(q8.panel_bytes(cols)) * 16, q8.panel_rows * cols * 17);
     EXPECT_EQ(static_cast<std::int64_t>(q4.panel_bytes(cols)) * 16, q4.panel_rows * cols * 9);
   }
-  for (const PackedType type : kIntegerTypes) {
-    EXPECT_EQ(kernels(type).panel_bytes(0), 0u);
+  for (const auto& [name, type, dtype] : kRoundedSources) {
+    EXPECT_EQ(kernels(type).panel_bytes(0), 0u) << name;
     for (std::int64_t cols = 1; cols < 200; ++cols) EXPECT_EQ(kernels(type).panel_bytes(cols) % 64, 0u);
   }
 }
@@ -110,7 +110,7 @@ TEST_P(PackIntegersTest, RoundsTiesToEven) {
 }
 
 TEST_P(PackIntegersTest, KeepsIntegersThatTheTypeHolds) {
-  for (const PackedType type : kIntegerTypes) {
+  for (const auto& [name, type, dtype] : kRoundedSources) {
     const int low = type == PackedType::q8 ? -127 : -8, high = type == PackedType::q8 ? 127 : 7;
     std::mt19937 random(1);
     Matrix w(kernels(type).panel_rows, 96);
@@ -182,7 +182,7 @@ TEST_P(PackIntegersTest, FourBitsLoseMuchLessThanByScalesOfTheExtreme) {
 }
 
 TEST_P(PackIntegersTest, ZeroAndTinyGroupsBecomeZero) {
-  for (const PackedType type : kIntegerTypes) {
+  for (const auto& [name, type, dtype] : kRoundedSources) {
     Matrix w(kernels(type).panel_rows, 70, 3);
     for (std::int64_t c = 0; c < kGroup; ++c) w.row(0)[c] = 0.0f, w.row(1)[c] = 1e-30f * w.row(2)[c];
     const Matrix rounded = rounded_times_127(Panels(kernels(type), w));
@@ -195,7 +195,7 @@ TEST_P(PackIntegersTest, ZeroAndTinyGroupsBecomeZero) {
 }
 
 TEST_P(PackIntegersTest, AGroupThatCannotBeHeldIsNaN) {
-  for (const PackedType type : kIntegerTypes) {
+  for (const auto& [name, type, dtype] : kRoundedSources) {
     for (const float bad : {kNan, kInfinity, -kInfinity, 1e8f, -3e38f}) {
       for (const std::int64_t place : {0, 17, 31, 32, 63, 64, 69}) {
         Matrix w(kernels(type).panel_rows, 70, 4);
@@ -211,7 +211,7 @@ TEST_P(PackIntegersTest, AGroupThatCannotBeHeldIsNaN) {
 }
 
 TEST_P(PackIntegersTest, TakesRowsAtAnyStrideAndReadsNoFurther) {
-  for (const PackedType type : kIntegerTypes) {
+  for (const auto& [name, type, dtype] : kRoundedSources) {
     const auto& packed = kernels(type);
     for (const std::int64_t cols : {1, 5, 32, 47, 64, 100}) {
       for (std::int64_t rows = 1; rows <= packed.panel_rows; ++rows) {

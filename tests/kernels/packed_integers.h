@@ -1,8 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <ostream>
+#include <utility>
 
 #include "kernels/kernel_test.h"
+#include "qgen/tensor/block_format.h"
 
 namespace qgen::test {
 
@@ -29,16 +32,84 @@ class Matrix {
   std::unique_ptr<GuardedBytes> memory_;
 };
 
+/// Rows of random blocks as a file has them. Any bits are values; only scales and minima are kept finite: of
+/// either sign, of several sizes, subnormal or zero.
+class Blocks {
+ public:
+  Blocks(DType type, std::int64_t row_count, std::int64_t col_count, std::uint32_t seed)
+      : dtype(type),
+        rows(row_count),
+        cols(col_count),
+        // A block is read byte by byte.
+        stride(row_bytes(type, col_count) + 3),
+        memory_(std::make_unique<GuardedBytes>(static_cast<std::size_t>(rows * stride - 3))) {
+    std::mt19937 random(seed);
+    for (std::int64_t i = 0; i < rows * stride - 3; ++i) {
+      memory_->data()[i] = static_cast<std::byte>(random());
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < cols; c += block_elements(dtype)) {
+        for (const std::size_t at : f16_offsets(dtype)) set_f16(r, c, at, random_f16(random));
+      }
+    }
+  }
+
+  /// Where the f16 numbers of a block are.
+  static std::vector<std::size_t> f16_offsets(DType dtype) {
+    if (dtype == DType::q4_1 || dtype == DType::q4_k) return {0, 2};
+    if (dtype == DType::q6_k) return {208};
+    if (dtype == DType::q3_k) return {108};
+    return {0};
+  }
+
+  [[nodiscard]] std::byte* block(std::int64_t r, std::int64_t c) const {
+    return memory_->data() + r * stride + row_bytes(dtype, c);
+  }
+  /// Sets one of the f16 numbers of the block whose first column is c.
+  void set_f16(std::int64_t r, std::int64_t c, std::size_t offset, std::uint16_t bits) const {
+    std::memcpy(block(r, c) + offset, &bits, sizeof bits);
+  }
+  /// Sets one of the f16 numbers of every block.
+  void set_all_f16(std::size_t offset, std::uint16_t bits) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < cols; c += block_elements(dtype)) set_f16(r, c, offset, bits);
+    }
+  }
+  /// The values, as the format defines them.
+  [[nodiscard]] Matrix values() const {
+    Matrix values(rows, cols);
+    for (std::int64_t r = 0; r < rows; ++r) dequantizer(dtype)(block(r, 0), cols, values.row(r));
+    return values;
+  }
+
+  DType dtype;
+  std::int64_t rows, cols, stride;
+
+ private:
+  static std::uint16_t random_f16(std::mt19937& random) {
+    const auto sign = static_cast<std::uint16_t>(random() % 2 << 15);
+    if (random() % 32 == 0) return sign;
+    if (random() % 32 == 0) return static_cast<std::uint16_t>(sign | random() % 1024);
+    // 2^-8 to 2^-2.
+    return static_cast<std::uint16_t>(sign | (7 + random() % 6) << 10 | random() % 1024);
+  }
+
+  std::unique_ptr<GuardedBytes> memory_;
+};
+
 /// A matrix as panels, exactly as large as promised.
 class Panels {
  public:
-  Panels(const PackedKernels& kernels, const Matrix& w)
-      : rows(w.rows),
-        cols(w.cols),
-        kernels_(&kernels),
-        memory_(std::make_unique<GuardedBytes>(bytes_before(w.rows + kernels.panel_rows - 1))) {
+  Panels(const PackedKernels& kernels, const Matrix& w) : Panels(kernels, w.rows, w.cols) {
     for (std::int64_t r = 0; r < rows; r += kernels.panel_rows) {
       kernels.pack(w.row(r), w.cols, std::min(kernels.panel_rows, rows - r), cols, panel(r));
+    }
+  }
+  Panels(const KernelTable& table, const Blocks& w)
+      : Panels(table.packed[static_cast<std::size_t>(packed_type_of(w.dtype))], w.rows, w.cols) {
+    for (std::int64_t r = 0; r < rows; r += kernels_->panel_rows) {
+      table.pack_blocks[static_cast<std::size_t>(w.dtype)](
+          w.block(r, 0), w.stride, std::min(kernels_->panel_rows, rows - r), cols, panel(r));
     }
   }
 
@@ -49,6 +120,12 @@ class Panels {
   std::int64_t rows, cols;
 
  private:
+  Panels(const PackedKernels& kernels, std::int64_t row_count, std::int64_t col_count)
+      : rows(row_count),
+        cols(col_count),
+        kernels_(&kernels),
+        memory_(std::make_unique<GuardedBytes>(bytes_before(rows + kernels.panel_rows - 1))) {}
+
   [[nodiscard]] std::size_t bytes_before(std::int64_t r) const {
     return static_cast<std::size_t>(r / kernels_->panel_rows) * kernels_->panel_bytes(cols);
   }
@@ -74,24 +151,84 @@ inline std::vector<float> multiply(const MatmulKernel& kernel, const Panels& w, 
 }
 
 /// 127 times the weights as they were rounded (within some units of a float), by multiplication with inputs
-/// that are 32639 in one column, whose scale is 1.
+/// that are 32512 in one column, whose scale is 1.
 inline Matrix rounded_times_127(const Panels& w) {
   Matrix rounded(w.rows, w.cols), x(1, w.cols);
   for (std::int64_t c = 0; c < w.cols; ++c) {
     x.fill([] { return 0.0f; });
-    x.row(0)[c] = 32639.0f;
+    x.row(0)[c] = 32512.0f;
     const auto y = multiply(w.kernels().few, w, x);
-    for (std::int64_t r = 0; r < w.rows; ++r) {
-      rounded.row(r)[c] = static_cast<float>(static_cast<double>(y[static_cast<std::size_t>(r)]) / 257);
-    }
+    for (std::int64_t r = 0; r < w.rows; ++r) rounded.row(r)[c] = y[static_cast<std::size_t>(r)] / 256;
   }
   return rounded;
 }
 
-inline constexpr PackedType kIntegerTypes[] = {PackedType::q8, PackedType::q4};
+/// What panels of integers are made of: floats, rounded, or blocks.
+struct IntegerSource {
+  const char* name;
+  PackedType type;
+  DType dtype;
 
-inline const char* integer_type_name(PackedType type) {
-  return type == PackedType::q8 ? "q8" : "q4";
+  [[nodiscard]] bool floats() const { return dtype == DType::f32; }
+  /// The next number of columns that whole blocks have.
+  [[nodiscard]] std::int64_t whole(std::int64_t cols) const {
+    const std::int64_t block = block_elements(dtype);
+    return (cols + block - 1) / block * block;
+  }
+};
+
+inline constexpr IntegerSource kRoundedSources[] = {{"q8", PackedType::q8, DType::f32},
+                                                    {"q4", PackedType::q4, DType::f32}};
+inline constexpr IntegerSource kIntegerSources[] = {
+    {"q8", PackedType::q8, DType::f32},        {"q4", PackedType::q4, DType::f32},
+    {"q8_0", PackedType::q8, DType::q8_0},     {"q5_0", PackedType::q8, DType::q5_0},
+    {"iq4_nl", PackedType::q8, DType::iq4_nl}, {"q4_0", PackedType::q4, DType::q4_0},
+    {"q4_1", PackedType::q4_1, DType::q4_1},   {"q4_k", PackedType::q4_k, DType::q4_k},
+    {"q3_k", PackedType::q6_k, DType::q3_k},   {"q6_k", PackedType::q6_k, DType::q6_k}};
+
+inline void PrintTo(const IntegerSource& source, std::ostream* out) {
+  *out << source.name;
+}
+
+/// Weights in panels together with their values.
+struct IntegerWeights {
+  IntegerWeights(const KernelTable& table, const IntegerSource& source, std::int64_t rows, std::int64_t cols,
+                 std::uint32_t seed)
+      : IntegerWeights(source.floats() ? rounded(table, source, rows, cols, seed)
+                                       : IntegerWeights(table, Blocks(source.dtype, rows, cols, seed))) {}
+  IntegerWeights(const KernelTable& table, const Blocks& blocks)
+      : panels(table, blocks), values(blocks.values()), magnitudes(blocks.values()) {
+    // Without minima the format gives the scaled integers.
+    if (Blocks::f16_offsets(blocks.dtype).size() == 2) blocks.set_all_f16(2, 0);
+    const Matrix products = blocks.values();
+    for (std::int64_t i = 0; i < values.rows * values.cols; ++i) {
+      const float product = products.row(0)[i];
+      magnitudes.row(0)[i] = std::abs(product) + std::abs(values.row(0)[i] - product);
+    }
+  }
+
+  IntegerWeights(Panels p, Matrix v, Matrix m)
+      : panels(std::move(p)), values(std::move(v)), magnitudes(std::move(m)) {}
+
+  Panels panels;
+  Matrix values;
+  Matrix magnitudes;  ///< of a scaled integer and its minimum together
+
+ private:
+  static IntegerWeights rounded(const KernelTable& table, const IntegerSource& source, std::int64_t rows,
+                                std::int64_t cols, std::uint32_t seed) {
+    Panels packed(table.packed[static_cast<std::size_t>(source.type)], Matrix(rows, cols, seed));
+    Matrix signed_values = rounded_times_127(packed), unsigned_values(rows, cols);
+    for (std::int64_t i = 0; i < rows * cols; ++i) {
+      signed_values.row(0)[i] /= 127;
+      unsigned_values.row(0)[i] = std::abs(signed_values.row(0)[i]);
+    }
+    return {std::move(packed), std::move(signed_values), std::move(unsigned_values)};
+  }
+};
+
+inline std::vector<float> multiply(const MatmulKernel& kernel, const IntegerWeights& w, const Matrix& x) {
+  return multiply(kernel, w.panels, x);
 }
 
 }  // namespace qgen::test

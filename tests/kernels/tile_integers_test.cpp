@@ -31,7 +31,8 @@ void multiply_on_model(const MatmulArgs& args) noexcept {
 template <class W>
 constexpr MatmulKernel kOnModel{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
                                 multiply_on_model<W>};
-constexpr MatmulKernel kQ8 = kOnModel<Q8>, kQ4 = kOnModel<Q4>;
+constexpr std::array<MatmulKernel, kIntegerTypes> kIntegers{kOnModel<Q8>, kOnModel<Q4>, kOnModel<Q4_1>,
+                                                            kOnModel<Q4K>, kOnModel<Q6K>};
 }  // namespace
 }  // namespace qgen::kernels::tile_integers
 #include "kernels/region_end.h"
@@ -39,7 +40,7 @@ constexpr MatmulKernel kQ8 = kOnModel<Q8>, kQ4 = kOnModel<Q4>;
 namespace qgen::test {
 namespace {
 
-class TileIntegers : public testing::TestWithParam<PackedType> {
+class TileIntegers : public testing::TestWithParam<IntegerSource> {
  protected:
   void SetUp() override {
     const auto available = available_kernels();
@@ -48,25 +49,24 @@ class TileIntegers : public testing::TestWithParam<PackedType> {
     }
   }
   static const MatmulKernel& kernel() {
-    return GetParam() == PackedType::q8 ? kernels::tile_integers::kQ8 : kernels::tile_integers::kQ4;
+    return kernels::tile_integers::kIntegers[static_cast<std::size_t>(GetParam().type) -
+                                             static_cast<std::size_t>(PackedType::q8)];
   }
 };
 
 TEST_P(TileIntegers, ProductsMatchReferenceOnAllShapes) {
-  const PackedKernels& packed = kernels_named("avx512").packed[static_cast<std::size_t>(GetParam())];
   std::uint32_t seed = 1;
-  for (const std::int64_t cols : {1, 31, 32, 33, 64, 65, 200, 1030}) {
+  for (const std::int64_t some : {1, 31, 32, 33, 64, 65, 200, 1030}) {
     for (const std::int64_t tokens : {1, 16, 33, 70}) {
-      const std::int64_t rows = 1 + seed * 7 % 70;
-      const Panels w(packed, Matrix(rows, cols, seed++));
-      const Matrix rounded = rounded_times_127(w), x(tokens, cols, seed++);
+      const std::int64_t rows = 1 + seed * 7 % 70, cols = GetParam().whole(some);
+      const IntegerWeights w(kernels_named("avx512"), GetParam(), rows, cols, seed++);
+      const Matrix x(tokens, cols, seed++);
       const auto y = multiply(kernel(), w, x);
       for (std::int64_t t = 0; t < tokens; ++t) {
         for (std::int64_t r = 0; r < rows; ++r) {
           double expected = 0, magnitude = 0;
           for (std::int64_t c = 0; c < cols; ++c) {
-            const double term =
-                static_cast<double>(rounded.row(r)[c]) / 127 * static_cast<double>(x.row(t)[c]);
+            const double term = static_cast<double>(w.values.row(r)[c]) * static_cast<double>(x.row(t)[c]);
             expected += term;
             magnitude += std::abs(term);
           }
@@ -80,8 +80,8 @@ TEST_P(TileIntegers, ProductsMatchReferenceOnAllShapes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, TileIntegers, testing::ValuesIn(kIntegerTypes),
-                         [](const auto& test) { return std::string(integer_type_name(test.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, TileIntegers, testing::ValuesIn(kIntegerSources),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace qgen::test

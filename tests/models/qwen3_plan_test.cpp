@@ -6,84 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "models/small_model.h"
 #include "qgen/models/architecture.h"
 #include "support/error_of.h"
-#include "support/safetensors_bytes.h"
 
 namespace qgen {
 namespace {
 
 using test::error_of;
+using test::Model;
+using test::Shape;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-using Shape = std::vector<std::int64_t>;
-
-/// A config.json and the shapes of the tensors beside it, to be bent by each test.
-class Model {
- public:
-  // D 24, H 4, K 2, d 8, F 40, V 50, L 2: hidden_size / num_attention_heads is 6, not head_dim.
-  explicit Model(const std::string& type = "qwen3") {
-    config = {
-        {"model_type", '"' + type + '"'}, {"hidden_size", "24"},        {"num_hidden_layers", "2"},
-        {"num_attention_heads", "4"},     {"num_key_value_heads", "2"}, {"head_dim", "8"},
-        {"intermediate_size", "40"},      {"vocab_size", "50"},         {"max_position_embeddings", "512"},
-        {"rms_norm_eps", "1e-5"},         {"rope_theta", "10000"},      {"tie_word_embeddings", "false"}};
-    tensors = {
-        {"model.embed_tokens.weight", {50, 24}}, {"model.norm.weight", {24}}, {"lm_head.weight", {50, 24}}};
-    for (const std::string layer : {"model.layers.0.", "model.layers.1."}) add_layer(layer, type == "qwen3");
-    if (type == "qwen2") add_qkv_bias();
-  }
-
-  void add_qkv_bias() {
-    for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
-      tensors[layer + "self_attn.q_proj.bias"] = {32};
-      tensors[layer + "self_attn.k_proj.bias"] = {16};
-      tensors[layer + "self_attn.v_proj.bias"] = {16};
-    }
-  }
-  void add_o_bias() {
-    for (const std::string layer : {"model.layers.0.", "model.layers.1."})
-      tensors[layer + "self_attn.o_proj.bias"] = {24};
-  }
-
-  [[nodiscard]] ModelConfig parsed() const {
-    std::string json;
-    for (const auto& [key, value] : config) json += (json.empty() ? "\"" : ",\"") + key + "\":" + value;
-    return parse_model_config("{" + json + "}", "config.json");
-  }
-
-  [[nodiscard]] Plan plan() const {
-    test::SafetensorsWriter writer;
-    for (const auto& [name, shape] : tensors) writer.add(name, shape);
-    const std::string file = writer.file();
-    const ModelConfig parsed_config = parsed();
-    return find_architecture(parsed_config)
-        .plan(parsed_config, Checkpoint::from_bytes(as_bytes(file), "weights"));
-  }
-
-  [[nodiscard]] std::string refusal(ErrorKind kind = ErrorKind::file) const {
-    return error_of([&] { (void)plan(); }, kind);
-  }
-
-  std::map<std::string, std::string> config;
-  std::map<std::string, Shape> tensors;
-
- private:
-  void add_layer(const std::string& layer, bool qk_norm) {
-    tensors[layer + "input_layernorm.weight"] = {24};
-    tensors[layer + "post_attention_layernorm.weight"] = {24};
-    tensors[layer + "self_attn.q_proj.weight"] = {32, 24};
-    tensors[layer + "self_attn.k_proj.weight"] = {16, 24};
-    tensors[layer + "self_attn.v_proj.weight"] = {16, 24};
-    tensors[layer + "self_attn.o_proj.weight"] = {24, 32};
-    tensors[layer + "mlp.gate_proj.weight"] = {40, 24};
-    tensors[layer + "mlp.up_proj.weight"] = {40, 24};
-    tensors[layer + "mlp.down_proj.weight"] = {24, 40};
-    if (qk_norm) tensors[layer + "self_attn.q_norm.weight"] = {8};
-    if (qk_norm) tensors[layer + "self_attn.k_norm.weight"] = {8};
-  }
-};
 
 /// The plan as text: one line a stage with the names of its weights.
 std::vector<std::string> stage_lines(const Plan& plan) {
@@ -102,6 +36,7 @@ std::vector<std::string> stage_lines(const Plan& plan) {
     std::string operator()(const NormGateUpStage& s) const {
       return of(s.norm) + of(s.gate_proj) + of(s.up_proj);
     }
+    std::string operator()(const MoeStage& s) const { return of(s.norm) + of(s.router); }
     std::string operator()(const NormHeadStage& s) const { return of(s.norm) + of(s.head); }
   };
   std::vector<std::string> lines;

@@ -13,10 +13,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-TEST(Architectures, OneFamilyReadsFourTypes) {
+TEST(Architectures, OneFamilyReadsFiveTypes) {
   EXPECT_THAT(find_architecture("qwen3", "c").model_types(),
-              UnorderedElementsAre("qwen3", "qwen2", "llama", "mistral"));
-  for (const char* type : {"qwen2", "llama", "mistral"}) {
+              UnorderedElementsAre("qwen3", "qwen3_moe", "qwen2", "llama", "mistral"));
+  for (const char* type : {"qwen3_moe", "qwen2", "llama", "mistral"}) {
     EXPECT_EQ(&find_architecture(type, "c"), &find_architecture("qwen3", "c"));
   }
 }
@@ -27,7 +27,7 @@ TEST(Architectures, AnUnknownTypeIsRefusedByNameWithTheSortedListOfThoseSupporte
   config.model_type = "gemma9\x1b[2J";
   EXPECT_THAT(error_of([&] { (void)find_architecture(config); }, ErrorKind::unsupported),
               AllOf(HasSubstr("m/config.json"), HasSubstr("gemma9\\x1B[2J"), Not(HasSubstr("\x1b")),
-                    HasSubstr("llama, mistral, qwen2, qwen3")));
+                    HasSubstr("llama, mistral, qwen2, qwen3, qwen3_moe")));
 }
 
 TEST(Architectures, AMissingTypeIsRefused) {

@@ -86,7 +86,10 @@ TEST(CheckPlan, RefusesStagesOutOfOrder) {
   EXPECT_THAT(refusal(plan), testing::HasSubstr("stage 2 of the plan is project_add (attention) of layer 0"));
   plan = model.plan();
   plan.stages.pop_back();
-  EXPECT_EQ(refusal(plan), "the plan has 11 stages, expected 12 for 2 layers");
+  EXPECT_EQ(refusal(plan), "the plan has 11 stages, expected more for 2 layers");
+  plan = model.plan();
+  plan.stages.push_back(plan.stages.back());
+  EXPECT_EQ(refusal(plan), "the plan has 13 stages, expected 12 for 2 layers");
   plan = model.plan();
   std::get<AttendStage>(plan.stages[7]).layer = 0;
   EXPECT_EQ(refusal(plan), "stage 7 of the plan is attend of layer 0, expected layer 1");
@@ -116,6 +119,56 @@ TEST(CheckPlan, RefusesDimensionsThatMakeNoSense) {
   plan = model.plan();
   plan.dims.head_dim = 7;
   EXPECT_EQ(refusal(plan), "head_dim 7 is odd");
+}
+
+ModelShape sparse_shape() {
+  ModelShape shape;
+  shape.dims.experts = 3;
+  shape.dims.experts_per_token = 2;
+  shape.dims.expert_width = 24;
+  return shape;
+}
+
+TEST(CheckPlan, AcceptsLayersWithExpertsAmongOthers) {
+  ModelShape shape = sparse_shape();
+  shape.dense_layers = {1};
+  EXPECT_EQ(refusal(RandomModel(shape).plan()), "accepted");
+  shape.dense_layers = {};
+  shape.dims.feed_forward = 0;
+  EXPECT_EQ(refusal(RandomModel(shape).plan()), "accepted");
+}
+
+TEST(CheckPlan, ChecksEveryExpert) {
+  RandomModel model(sparse_shape());
+  const auto& stage = first<MoeStage>(model.plan());
+  EXPECT_EQ(stage_name(stage), "moe of layer 0");
+  const auto bent = [&](WeightId id) {
+    Plan plan = model.plan();
+    ++plan.weights[static_cast<std::size_t>(id)].view.rows;
+    return refusal(plan);
+  };
+  EXPECT_EQ(bent(stage.router), "tensor router has shape [4, 32], expected [3, 32]");
+  EXPECT_EQ(bent(stage.gate_proj[2]), "tensor gate_proj has shape [25, 32], expected [24, 32]");
+  EXPECT_EQ(bent(stage.up_proj[0]), "tensor up_proj has shape [25, 32], expected [24, 32]");
+  EXPECT_EQ(bent(stage.down_proj[2]), "tensor down_proj has shape [33, 24], expected [32, 24]");
+  Plan plan = model.plan();
+  first<MoeStage>(plan).down_proj.pop_back();
+  EXPECT_EQ(refusal(plan), "moe of layer 0 has 2 times down_proj, expected 3");
+}
+
+TEST(CheckPlan, RefusesNumbersOfExpertsThatMakeNoSense) {
+  RandomModel model(sparse_shape());
+  for (std::int64_t PlanDims::*dim :
+       {&PlanDims::experts, &PlanDims::experts_per_token, &PlanDims::expert_width}) {
+    for (const std::int64_t value :
+         {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+      Plan plan = model.plan();
+      plan.dims.*dim = value;
+      EXPECT_THAT(refusal(plan), testing::HasSubstr("expected 1 to 2147483648"));
+    }
+  }
+  model.plan().dims.experts_per_token = 4;
+  EXPECT_EQ(refusal(model.plan()), "num_experts_per_tok 4 is more than num_experts 3");
 }
 
 TEST(CheckPlan, RefusesRotaryValuesThatMakeNoSense) {

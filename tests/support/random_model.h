@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,8 @@ struct ModelShape {
   bool tied = true;
   RopePairs pairs = RopePairs::half_split;
   float rope_scale = 1;
+  std::vector<std::int64_t> dense_layers;  ///< where dims.experts says that there are experts: those without
+  bool norm_topk_prob = true;
   std::uint32_t seed = 1;
 };
 
@@ -79,18 +82,44 @@ class RandomModel {
       ProjectAddStage o{layer, ProjectInput::attention, matrix("o_proj", d.width, q_rows), kNoWeight};
       if (shape_.o_bias) o.bias = matrix("o_bias", 1, d.width, 0.3);
       plan_.stages.emplace_back(o);
-      NormGateUpStage gate_up;
-      gate_up.layer = layer;
-      gate_up.norm = norm("post_attention_layernorm", d.width);
-      gate_up.gate_proj = matrix("gate_proj", d.feed_forward, d.width);
-      gate_up.up_proj = matrix("up_proj", d.feed_forward, d.width);
-      plan_.stages.emplace_back(gate_up);
-      plan_.stages.emplace_back(ProjectAddStage{layer, ProjectInput::feed_forward,
-                                                matrix("down_proj", d.width, d.feed_forward), kNoWeight});
+      const auto& dense = shape_.dense_layers;
+      if (d.experts == 0 || std::find(dense.begin(), dense.end(), layer) != dense.end()) {
+        add_dense(layer);
+      } else {
+        add_experts(layer);
+      }
     }
     const WeightId last = norm("norm", d.width);
     const WeightId head = shape_.tied ? table : matrix("lm_head", d.vocab, d.width);
     plan_.stages.emplace_back(NormHeadStage{last, head});
+  }
+
+  void add_dense(std::int64_t layer) {
+    const PlanDims& d = shape_.dims;
+    NormGateUpStage gate_up;
+    gate_up.layer = layer;
+    gate_up.norm = norm("post_attention_layernorm", d.width);
+    gate_up.gate_proj = matrix("gate_proj", d.feed_forward, d.width);
+    gate_up.up_proj = matrix("up_proj", d.feed_forward, d.width);
+    plan_.stages.emplace_back(gate_up);
+    plan_.stages.emplace_back(ProjectAddStage{layer, ProjectInput::feed_forward,
+                                              matrix("down_proj", d.width, d.feed_forward), kNoWeight});
+  }
+
+  void add_experts(std::int64_t layer) {
+    const PlanDims& d = shape_.dims;
+    MoeStage moe;
+    moe.layer = layer;
+    moe.norm = norm("post_attention_layernorm", d.width);
+    // Probabilities lie far apart, so that rounding hardly ever decides who is chosen.
+    moe.router = matrix("router", d.experts, d.width, 3 / std::sqrt(static_cast<double>(d.width)));
+    for (std::int64_t e = 0; e < d.experts; ++e) {
+      moe.gate_proj.push_back(matrix("gate_proj", d.expert_width, d.width));
+      moe.up_proj.push_back(matrix("up_proj", d.expert_width, d.width));
+      moe.down_proj.push_back(matrix("down_proj", d.width, d.expert_width));
+    }
+    moe.norm_topk_prob = shape_.norm_topk_prob;
+    plan_.stages.emplace_back(moe);
   }
 
   WeightId norm(const std::string& name, std::int64_t length) { return add(name, 1, length, 0.3, 1.0); }

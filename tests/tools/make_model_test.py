@@ -63,6 +63,18 @@ class MakeModelTest(unittest.TestCase):
         self.assertEqual(header["model.layers.2.mlp.down_proj.weight"]["shape"],
                          [config["hidden_size"], config["intermediate_size"]])
 
+    def test_mixtures_have_every_expert_and_a_head_of_their_own(self):
+        self.make("--preset", "tiny-moe")
+        config = self.json("config.json")
+        header, data, _ = read_safetensors(self.folder / "model.safetensors")
+        self.assertEqual(max(tensor["data_offsets"][1] for tensor in header.values()), len(data))
+        self.assertEqual(len(header), 3 + config["num_hidden_layers"] * (9 + 3 * config["num_experts"]))
+        self.assertIn("lm_head.weight", header)
+        width, inner = config["hidden_size"], config["moe_intermediate_size"]
+        self.assertEqual(header["model.layers.1.mlp.gate.weight"]["shape"], [config["num_experts"], width])
+        self.assertEqual(header["model.layers.1.mlp.experts.7.up_proj.weight"]["shape"], [inner, width])
+        self.assertEqual(header["model.layers.1.mlp.experts.7.down_proj.weight"]["shape"], [width, inner])
+
     def test_values_are_small_and_random_and_norms_are_one(self):
         for dtype, item, decode in (("f32", 4, "f"), ("f16", 2, "e"), ("bf16", 2, None)):
             self.make("--dtype", dtype)

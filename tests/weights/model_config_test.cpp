@@ -165,6 +165,14 @@ TEST(ModelConfig, NamesKeyExpectedAndFoundForWhatMakesNoSense) {
       {R"({"sliding_window": "4096"})", {"sliding_window"}},
       {R"({"layer_types": "full_attention"})", {"layer_types", "a list"}},
       {R"({"layer_types": [1]})", {"layer_types", "1 found"}},
+      {R"({"num_experts": 0})", {"num_experts", "0 found"}},
+      {R"({"num_local_experts": "8"})", {"num_local_experts", "\"8\" found"}},
+      {R"({"num_experts_per_tok": -1})", {"num_experts_per_tok", "-1 found"}},
+      {R"({"moe_intermediate_size": 2147483649})", {"moe_intermediate_size", "2147483649 found"}},
+      {R"({"norm_topk_prob": 1})", {"norm_topk_prob", "true or false"}},
+      {R"({"decoder_sparse_step": 0})", {"decoder_sparse_step", "0 found"}},
+      {R"({"mlp_only_layers": 3})", {"mlp_only_layers", "a list of integers expected, 3 found"}},
+      {R"({"mlp_only_layers": [-1]})", {"mlp_only_layers", "-1 found"}},
       {R"({"model_type": 3})", {"model_type", "a string"}},
       {R"({"hidden_act": 3})", {"hidden_act"}},
       {R"({"eos_token_id": "end"})", {"eos_token_id", "\"end\" found"}},
@@ -194,6 +202,28 @@ TEST(ModelConfig, TakesTheLargestAndSmallestSaneValues) {
   EXPECT_EQ(config.rms_norm_eps, 0.999);
   EXPECT_EQ(config.rope.theta, 1e300);
   EXPECT_THAT(config.eos_token_ids, ElementsAre(0, 2147483647));
+}
+
+TEST(ModelConfig, ReadsTheSizesOfExpertsInBothDialects) {
+  for (const char* key : {"num_experts", "num_local_experts"}) {
+    const ModelConfig config = parse(R"({"num_experts_per_tok": 8, "moe_intermediate_size": 768,
+        "norm_topk_prob": true, "decoder_sparse_step": 2, "mlp_only_layers": [3, 0], ")" +
+                                     std::string(key) + "\": 128}");
+    EXPECT_EQ(config.num_experts, 128);
+    EXPECT_EQ(config.num_experts_per_tok, 8);
+    EXPECT_EQ(config.moe_intermediate_size, 768);
+    EXPECT_EQ(config.norm_topk_prob, true);
+    EXPECT_EQ(config.decoder_sparse_step, 2);
+    EXPECT_THAT(config.mlp_only_layers, ElementsAre(3, 0));
+  }
+  const ModelConfig silent = parse(R"({"num_local_experts": null, "mlp_only_layers": null})");
+  EXPECT_EQ(silent.num_experts, 0);
+  EXPECT_FALSE(silent.norm_topk_prob);
+  EXPECT_FALSE(silent.decoder_sparse_step);
+  EXPECT_TRUE(silent.mlp_only_layers.empty());
+  EXPECT_EQ(parse(R"({"num_experts": 4, "num_local_experts": 4})").num_experts, 4);
+  EXPECT_THAT(refusal(R"({"num_experts": 4, "num_local_experts": 5})"),
+              AllOf(HasSubstr("num_experts is 4"), HasSubstr("num_local_experts is 5")));
 }
 
 TEST(ModelConfig, NamesTheQuantization) {

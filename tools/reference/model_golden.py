@@ -18,7 +18,9 @@ plus expected.json:
 
 The values come from a run with double-precision products over the saved folder, loaded with dtype=torch.float32 (a
 bfloat16 load would round the rotary table, too). The noise is what a sound implementation at that precision is
-allowed; seeds are chosen so that no greedy choice is nearer than one and a half times their sum.
+allowed; seeds are chosen so that no greedy choice is nearer than one and a half times their sum, and no router's
+choice of experts nearer than GAP. Routers' inputs are never rounded. transformers computes their softmax in binary32
+in any case.
 """
 
 import json
@@ -30,7 +32,7 @@ import sys
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import AttentionInterface, AutoModelForCausalLM, GenerationConfig
-from transformers import LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+from transformers import LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config, Qwen3MoeConfig
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 from transformers.models.qwen3.modeling_qwen3 import eager_attention_forward
 from transformers.utils import logging
@@ -44,6 +46,8 @@ END = "<|endoftext|>"
 TEXT = "The miller's daughter went into the wood, and there she met an old man with a lantern in his hand."
 VOCAB = 272
 REPLY = 24
+GAP = {"f32": 1e-4, "bf16": 5e-3}  # between logits of the last expert chosen and the next, by type of the weights
+EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -87,6 +91,28 @@ MODELS = {
         ),
         "f32",
         dict(old=True),
+    ),
+    "qwen3_moe": (
+        Qwen3MoeConfig,
+        dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True),
+        "bf16",
+        {},
+    ),
+    "qwen3_moe_mixed_stacked": (
+        Qwen3MoeConfig,
+        dict(
+            num_hidden_layers=4,
+            num_experts=5,
+            num_experts_per_tok=3,
+            moe_intermediate_size=12,
+            intermediate_size=24,
+            decoder_sparse_step=2,
+            mlp_only_layers=[1],
+            norm_topk_prob=False,
+            tie_word_embeddings=True,
+        ),
+        "f32",
+        dict(long=True, stacked=True),
     ),
     "mistral": (MistralConfig, dict(sliding_window=None, head_dim=None), "bf16", {}),
 }
@@ -164,7 +190,9 @@ def save(folder, model, tokenizer, more):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     model.generation_config = GenerationConfig(do_sample=False, eos_token_id=VOCAB - 4)
-    model.save_pretrained(folder, max_shard_size=more.get("shard", "5GB"))
+    model.save_pretrained(
+        folder, max_shard_size=more.get("shard", "5GB"), save_original_format=not more.get("stacked")
+    )
     if more.get("old"):
         write_old_dialect(folder)
     tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
@@ -192,6 +220,7 @@ class Runner:
 
     def __init__(self, model, dtype):
         self.model = model.eval()
+        self.routers = [module for module in model.modules() if type(module).__name__.endswith("TopKRouter")]
         self.dtype = dtype
 
     def exact(self, ids):
@@ -206,16 +235,34 @@ class Runner:
         return self.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].double()
 
     def with_rounded_inputs(self, ids):
-        def hook(_, arguments):
-            return (arguments[0].to(self.dtype).to(torch.float32),)
+        exact = torch.nn.functional.linear
+        unrounded = {router.weight.data_ptr() for router in self.routers}
 
-        linears = [module for module in self.model.modules() if isinstance(module, torch.nn.Linear)]
-        handles = [module.register_forward_pre_hook(hook) for module in linears]
+        def linear(x, weight, bias=None):
+            rounded = x if weight.data_ptr() in unrounded else x.to(self.dtype).to(torch.float32)
+            return exact(rounded, weight, bias)
+
+        torch.nn.functional.linear = linear
         try:
             return self.logits(ids)
         finally:
+            torch.nn.functional.linear = exact
+
+    def router_gap(self, ids):
+        """The least difference of logits that decided about an expert."""
+        gaps = [math.inf]
+
+        def hook(router, _, output):
+            logits = output[0].sort(-1, descending=True).values
+            gaps.append(float((logits[:, router.top_k - 1] - logits[:, router.top_k]).min()))
+
+        handles = [router.register_forward_hook(hook) for router in self.routers]
+        try:
+            self.exact(ids)
+        finally:
             for handle in handles:
                 handle.remove()
+        return min(gaps)
 
     def with_f16_cache(self, ids):
         self.model.set_attn_implementation("f16_cache")
@@ -254,7 +301,13 @@ def noise(runner, runs):
 def find_reply(runner, tokenizer, prompt):
     margin = 1.5 * sum(noise(runner, [prompt]).values())
     reply = runner.greedy(prompt, tokenizer.get_vocab_size(), margin)
-    return reply if reply and tokenizer.token_to_id(END) not in reply and len(set(reply)) > 6 else None
+    if not reply or tokenizer.token_to_id(END) in reply or len(set(reply)) <= 6:
+        return None
+    return reply if runner.router_gap(prompt + reply) > GAP.get(type_name(runner.dtype), 0) else None
+
+
+def type_name(dtype):
+    return next(name for name, known in DTYPES.items() if known == dtype)
 
 
 def find_weights(model, dtype, tokenizer, prompt):
@@ -276,6 +329,7 @@ def expected(runner, tokenizer, prompt, seed, more):
     runs = [prompt + reply]
     if more.get("long"):
         runs.append(torch.randint(0, tokenizer.get_vocab_size(), (330,), generator=generator).tolist())
+    assert all(runner.router_gap(ids) > GAP.get(type_name(runner.dtype), 0) for ids in runs)
     columns = sorted(torch.randperm(VOCAB, generator=generator)[:6].tolist())
     listed = []
     for ids in runs:
@@ -298,15 +352,15 @@ def expected(runner, tokenizer, prompt, seed, more):
 
 
 def build(name):
-    kind, settings, type_name, more = MODELS[name]
-    dtype = DTYPES[type_name]
+    kind, settings, stored, more = MODELS[name]
+    dtype = DTYPES[stored]
     tokenizer = make_tokenizer()
     prompt = tokenizer.encode(TEXT).ids
-    model = AutoModelForCausalLM.from_config(make_config(kind, settings), attn_implementation="eager")
+    model = AutoModelForCausalLM.from_config(make_config(kind, settings), **EAGER)
     seed = find_weights(model, dtype, tokenizer, prompt)
     folder = OUT / name
     save(folder, model.to(dtype), tokenizer, more)
-    loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **EAGER)
     data = expected(Runner(loaded, dtype), tokenizer, prompt, seed, more)
     (folder / "expected.json").write_text(json.dumps(data, separators=(",", ":")) + "\n")
     size = sum(path.stat().st_size for path in folder.iterdir())

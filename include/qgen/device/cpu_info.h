@@ -30,5 +30,7 @@ struct CpuLimits {
 };
 /// Takes under two seconds.
 [[nodiscard]] CpuLimits measure_cpu(int threads, std::string_view kernels);
+/// The arithmetic alone; takes no memory and about half a second.
+[[nodiscard]] CpuLimits measure_arithmetic(int threads, std::string_view kernels);
 
 }  // namespace qgen

@@ -64,7 +64,7 @@ struct SliceResult {
 };
 
 /// Called after each stage with the stage's index in the plan and its output for all tokens of the run,
-/// row-major: the residual h[T, D] after Embed and ProjectAdd, q[T, H*d] after NormQkv, a[T, H*d] after
+/// row-major: the residual h[T, D] after Embed, ProjectAdd and Moe, q[T, H*d] after NormQkv, a[T, H*d] after
 /// Attend, u[T, F] after NormGateUp, the wanted logits after NormHead.
 using StageObserver = std::function<void(std::size_t stage, std::span<const float> values)>;
 
@@ -83,13 +83,20 @@ class Executor {
   /// "cpu: avx512, 2 threads, f16 cache" and the like.
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual int threads() const noexcept = 0;
-  /// How the matrices are held: "f32", "f16", "bf16", "q8" or "q4".
+  /// How most of the matrices are held: "f32", "f16", "bf16", "q8", "q4", "q4_1", "q4_k" or "q6_k".
   [[nodiscard]] virtual std::string_view weight_type() const noexcept = 0;
-  /// Bytes of weights that one decode step of one token reads.
+  /// Reads all weights once by plain loads, with the threads that steps run on; gives bytes per second, or
+  /// nothing where the device has no way to. Not during a run.
+  [[nodiscard]] virtual std::optional<double> read_weights() { return std::nullopt; }
+  /// Bytes of weights that one decode step of one token reads: of experts, the chosen ones.
   [[nodiscard]] virtual std::int64_t weight_bytes_per_token() const noexcept = 0;
   /// Bytes of cache that one position of a timeline takes (and that each later token reads).
   [[nodiscard]] virtual std::int64_t cache_bytes_per_position() const noexcept = 0;
 };
+
+/// Bits that the cpu device takes for a weight stored as `dtype`, a weight type; `weights`: see
+/// DeviceOptions, unknown names count as auto.
+[[nodiscard]] double held_bits(DType dtype, std::string_view weights) noexcept;
 
 /// Something that runs plans.
 class Device {

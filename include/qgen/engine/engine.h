@@ -24,6 +24,18 @@ struct EmbeddedModel {
   Bytes config, generation_config, tokenizer, tokenizer_config, weights;
 };
 
+/// The files of a model that a training script left: see read_torch_model (weights/torch_model.h).
+struct CheckpointFiles {
+  std::filesystem::path checkpoint;     ///< of torch.save
+  std::filesystem::path vocab, merges;  ///< pickles, or texts in GPT-2's alphabet; both or neither
+  std::filesystem::path tokenizer;      ///< tokenizer.json; where `vocab` and `merges` are empty
+  std::int64_t heads = 0;               ///< 0: the checkpoint says
+};
+
+/// The tokenizer alone. vocab and merges split texts by GPT-2's rule, and <|endoftext|>, where the vocabulary
+/// has it, is a control token that ends a text. Throws Error naming the file.
+Tokenizer read_checkpoint_tokenizer(const CheckpointFiles& files);
+
 struct EngineOptions {
   std::string device = "auto";
   DeviceOptions device_options;
@@ -41,6 +53,10 @@ class Engine {
                             const Log& log);
   /// Loads a GGUF file (the first, where it is split).
   static Engine from_gguf(const std::filesystem::path& path, const EngineOptions& options, const Log& log);
+  /// Loads a checkpoint and the tokenizer beside it. Beyond the tokenizer's own end tokens, <|endoftext|>
+  /// ends a text where the tokenizer knows it, and <|im_end|> if `tokenizer` is not named as that of a base
+  /// model ("base").
+  static Engine from_checkpoint(const CheckpointFiles& files, const EngineOptions& options, const Log& log);
   static Engine from_embedded(const EmbeddedModel& model, const EngineOptions& options, const Log& log);
   ~Engine();
   Engine(Engine&&) noexcept;
@@ -59,9 +75,12 @@ class Engine {
   [[nodiscard]] const std::vector<bool>& allowed() const noexcept;
   /// Parameters of the model; tied matrices count once.
   [[nodiscard]] std::int64_t parameters() const noexcept;
-  /// Parameters in the layers' matrices: what prefill multiplies by (embedding and head left out).
+  /// Parameters in the layers' matrices: what prefill multiplies each token by (embedding and head left out;
+  /// of experts, as many as a token goes to).
   [[nodiscard]] std::int64_t layer_parameters() const noexcept;
   [[nodiscard]] const Executor& executor() const noexcept;
+  /// Executor::read_weights(). Not while a session runs.
+  [[nodiscard]] std::optional<double> read_weights() const;
 
   /// `recompute`: keep no cache, feed the whole sequence anew at each step.
   [[nodiscard]] Session new_session(bool recompute = false) const;

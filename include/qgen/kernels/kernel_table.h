@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qgen/kernels/packed_type.h"
 #include "qgen/tensor/dtype.h"
 
 namespace qgen {
@@ -48,13 +49,6 @@ struct MatmulKernel {
 inline constexpr std::int64_t kFewTokens = 16;
 inline constexpr std::int64_t kManyTokens = 128;
 
-/// How a matrix is held for multiplication: floats of some width, or integers of 8 or 4 bits in groups of
-/// kGroup columns that share an f16 scale.
-enum class PackedType : std::uint8_t { f32, f16, bf16, q8, q4 };
-inline constexpr std::size_t kPackedTypes = 5;
-/// Columns of a row that share a scale in q8 and q4, for weights and for the inputs multiplied by them.
-inline constexpr std::int64_t kGroup = 32;
-
 /// Multiplication by a matrix packed into panels: panel_rows neighbouring rows each, all columns, one after
 /// the other without gaps, each panel_bytes(cols) long and, if the first is, aligned to 64 bytes. The last
 /// one is filled up with rows of zeros. What is inside a panel is the table's own affair.
@@ -66,14 +60,17 @@ struct PackedKernels {
   /// f16 and bf16 to nearest even; q8 to nearest by the scale largest / 127 (largest: of |w| in the group),
   /// which is itself rounded to f16 first; q4 (-8..7) by the scale, positive or negative, with the least
   /// sum of squared errors among those tried. A group with a NaN or an infinity, or too large for an f16
-  /// scale, becomes NaN, so that it is noticed when it is used.
+  /// scale, becomes NaN, so that it is noticed when it is used. nullptr where a type is made of stored blocks
+  /// only: q4_1, q4_k, q6_k.
   void (*pack)(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                std::byte* panel) noexcept = nullptr;
   /// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`. f32, f16 and bf16
-  /// keep inputs in f32, q8 and q4 round them to 16 bits by groups of kGroup (scale: largest / 32639, in
-  /// f32), multiply integers exactly and add the groups' products, scaled, in one order, so that `few` and
-  /// `many` agree bit for bit there. `bulk` may instead round inputs, and the products of integers and
-  /// scales, to bf16.
+  /// keep inputs in f32. Types of integers round them to 16 bits by groups of kGroup (scale: largest / 32512,
+  /// in f32), multiply integers exactly and add the products of columns with a scale of their own, scaled,
+  /// and the minima times sums of inputs in one order, so that `few` and `many` agree bit for bit there.
+  /// `bulk` may instead round inputs, and the values of weights, to bf16, and inputs of weights of 4 bits to
+  /// 8 bits by groups (scale: largest / 127). Kernels with the same `prepare` and
+  /// `token_block` take the same prepared input.
   MatmulKernel few, many, bulk;
 
   [[nodiscard]] const MatmulKernel& for_tokens(std::int64_t tokens) const noexcept {
@@ -157,11 +154,18 @@ struct ProbeKernels {
   double (*int8)(std::int64_t rounds) noexcept = nullptr;
 };
 
+/// Writes a panel of the type packed_type_of(DType) from `rows` (1..panel_rows) rows of stored blocks,
+/// `stride` bytes apart and at any address, value by value as they are. `cols`: whole blocks.
+using PackBlocks = void (*)(const std::byte* blocks, std::int64_t stride, std::int64_t rows,
+                            std::int64_t cols, std::byte* panel) noexcept;
+
 /// All arithmetic for one instruction set. Immutable.
 struct KernelTable {
   std::string_view name;
   std::array<PackedKernels, kPackedTypes> packed;  ///< by PackedType
-  std::array<KvKernels, kKvTypes> kv;              ///< by KvType
+  std::array<PackBlocks, kWeightTypes>
+      pack_blocks;                     ///< by DType; nullptr where panels are packed from floats
+  std::array<KvKernels, kKvTypes> kv;  ///< by KvType
 
   /// dst[n] = src[n] widened to f32, by DType; n is a multiple of its block_elements.
   std::array<void (*)(const std::byte* src, std::int64_t n, float* dst) noexcept, kWeightTypes> widen;

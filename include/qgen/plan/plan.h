@@ -12,7 +12,8 @@ namespace qgen {
 
 // Letters used in shape comments here and wherever a plan is run:
 //   T tokens in the step, D width of the residual, H query heads, K key/value heads, d size of a head, F
-//   width of the feed-forward part, V rows of the output matrix, L layers.
+//   width of the feed-forward part, V rows of the output matrix, L layers, E experts, k experts that a token
+//   goes to, M width of an expert.
 
 /// Index into Plan::weights.
 using WeightId = std::int32_t;
@@ -30,9 +31,13 @@ struct PlanDims {
   std::int64_t heads = 0;         ///< H, num_attention_heads
   std::int64_t kv_heads = 0;      ///< K, num_key_value_heads; divides H
   std::int64_t head_dim = 0;      ///< d, even
-  std::int64_t feed_forward = 0;  ///< F, intermediate_size
+  std::int64_t feed_forward = 0;  ///< F, intermediate_size; 0 where every layer has experts
   std::int64_t vocab = 0;         ///< V, vocab_size
   std::int64_t context = 0;       ///< positions the model was made for
+  // The rest is 0 where no layer has experts.
+  std::int64_t experts = 0;            ///< E, num_experts
+  std::int64_t experts_per_token = 0;  ///< k, num_experts_per_tok; 1..E
+  std::int64_t expert_width = 0;       ///< M, moe_intermediate_size
 };
 
 /// Which elements of a head are rotated together: (i, i + d/2) or (2i, 2i + 1).
@@ -85,14 +90,27 @@ struct NormGateUpStage {
   WeightId gate_proj = kNoWeight, up_proj = kNoWeight;  ///< [F, D]
 };
 
+/// h[T, D] += sum of p_e * y_e over the k chosen experts e, in place of NormGateUp and ProjectAdd (mixture of
+/// experts, Shazeer et al. 2017). x = RMSNorm(h) * norm; p = softmax(x router^T) over all E; chosen are the k
+/// experts of largest p, of equal ones the lowest; y_e = (silu(x gate_e^T) * (x up_e^T)) down_e^T. Devices
+/// keep the router's numbers as the file has them and x for it in f32 at least: who is chosen must not depend
+/// on how weights are held.
+struct MoeStage {
+  std::int64_t layer = 0;
+  WeightId norm = kNoWeight;                            ///< [D]
+  WeightId router = kNoWeight;                          ///< [E, D]
+  std::vector<WeightId> gate_proj, up_proj, down_proj;  ///< E each: [M, D], [M, D], [D, M]
+  bool norm_topk_prob = false;                          ///< divide the k chosen p by their sum
+};
+
 /// h[T, D] -> logits[T, V]: RMSNorm(h) * norm, times head^T.
 struct NormHeadStage {
   WeightId norm = kNoWeight;  ///< [D]
   WeightId head = kNoWeight;  ///< [V, D]; the embedding table itself where the two are tied
 };
 
-using Stage =
-    std::variant<EmbedStage, NormQkvStage, AttendStage, ProjectAddStage, NormGateUpStage, NormHeadStage>;
+using Stage = std::variant<EmbedStage, NormQkvStage, AttendStage, ProjectAddStage, NormGateUpStage, MoeStage,
+                           NormHeadStage>;
 
 /// Complete description of one decoder step as data: what a device needs to know of a model, and all of it.
 struct Plan {
@@ -111,8 +129,9 @@ struct Plan {
 std::string stage_name(const Stage& stage);
 
 /// Proves that `plan` can be run: every dimension positive, every weight id in range, every shape as the
-/// stage says, every weight of a weight type, one Embed first, one NormHead last, each layer's five stages
-/// once and in order. Throws Error{file} naming weight, expected and found otherwise. Devices may assume it.
+/// stage says, every weight of a weight type, one Embed first, one NormHead last, each layer's stages (five,
+/// or four where it has experts) once and in order. Throws Error{file} naming weight, expected and found
+/// otherwise. Devices may assume it.
 void check_plan(const Plan& plan);
 
 }  // namespace qgen

@@ -27,7 +27,8 @@ struct StoredTensor {
 };
 
 /// The tensors of a model, by name. After construction every view is in bounds and of a known dtype. Tensors
-/// stay where the file is mapped; only those that a file has at odd addresses are copied.
+/// stay where the file is mapped; only those that a file has at odd addresses are copied. Experts that a file
+/// has as one stack are a tensor each.
 class Checkpoint {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;
@@ -43,6 +44,15 @@ class Checkpoint {
   /// refers to them lives as long as the checkpoint. Throws Error{unsupported} for a tensor that no model
   /// here has.
   static Checkpoint from_gguf(Gguf&& gguf);
+
+  /// What another reader found: tensors are views into `files`, `copies` or memory that outlives them.
+  struct Parts {
+    std::string source;  ///< for messages, already escaped
+    std::vector<MappedFile> files;
+    std::vector<AlignedBuffer> copies;
+    Tensors tensors;
+  };
+  static Checkpoint assemble(Parts parts);
 
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
 

@@ -53,6 +53,16 @@ double peak_for(std::string_view weight_type, const CpuLimits& limits) {
   return peak;
 }
 
+/// Median over the repetitions of what was done, `each` a token, in percent of what could have been done.
+std::optional<double> percent_of_limits(double each, const BenchRow& row) {
+  if (row.limits.empty() || row.limits.size() != row.samples_ts.size()) return std::nullopt;
+  std::vector<double> percents;
+  for (std::size_t i = 0; i < row.limits.size(); ++i) {
+    percents.push_back(100 * each * row.samples_ts[i] / row.limits[i]);
+  }
+  return median(percents);
+}
+
 /// Runs all tests of all modes; stops early, with what there is, when the user interrupts.
 class Bench {
  public:
@@ -67,7 +77,8 @@ class Bench {
       load(mode);
       run_mode(mode);
     }
-    if (!interrupted()) measure_machine();
+    report_.peak_ops_per_second = median(arithmetic_limits_);
+    report_.read_bytes_per_second = median(reading_limits_);
     return std::move(report_);
   }
 
@@ -84,19 +95,15 @@ class Bench {
     report_.parameters = engine_->parameters();
   }
 
-  /// Last, because it takes more memory than some models, and only where the processor did the work.
-  void measure_machine() {
-    const Executor& executor = engine_->executor();
-    if (!executor.description().starts_with("cpu")) return;
-    messages_.progress("measuring the machine ...");
-    const CpuLimits limits = measure_cpu(executor.threads(), {});
-    messages_.clear_progress();
-    report_.read_bytes_per_second = limits.read_bytes_per_second;
-    report_.peak_ops_per_second = peak_for(executor.weight_type(), limits);
-    for (BenchRow& row : report_.rows) {
-      if (row.gflops) row.compute_percent = 1e11 * *row.gflops / report_.peak_ops_per_second;
-      if (row.read_gb_s) row.bandwidth_percent = 1e11 * *row.read_gb_s / report_.read_bytes_per_second;
-    }
+  /// Reading is that of the very weights, arithmetic the best that any table has; both only where the
+  /// processor does the work.
+  [[nodiscard]] BenchRunner::Limits limits() const {
+    return {[this]() -> std::optional<double> {
+              const Executor& executor = engine_->executor();
+              if (!executor.description().starts_with("cpu")) return std::nullopt;
+              return peak_for(executor.weight_type(), measure_arithmetic(executor.threads(), {}));
+            },
+            [this] { return engine_->read_weights(); }};
   }
 
   void run_mode(Mode mode) {
@@ -105,7 +112,8 @@ class Bench {
     BenchPlan plan = make_plan(options_.bench, engine_->context());
     // What users run deserves the standard sizes; what they do not run need not take their time.
     plan.seconds_per_test = mode == Mode::all ? 60 : 12;
-    BenchRunner runner(*engine_, mode, resolve_sampling(choice, engine_->generation_config()), plan);
+    BenchRunner runner(*engine_, mode, resolve_sampling(choice, engine_->generation_config()), plan,
+                       limits());
     const std::string name(kModeWords[static_cast<std::size_t>(mode)]);
     messages_.progress("mode " + name + ": prefill ...");
     add(runner.prefill());
@@ -127,12 +135,18 @@ class Bench {
     row->load_s = load_s_;
     const double speed = median(row->samples_ts);
     if (row->n_prompt > 0) {
-      row->gflops = 2 * static_cast<double>(engine_->layer_parameters()) * speed / 1e9;
+      const double operations = 2 * static_cast<double>(engine_->layer_parameters());
+      row->gflops = operations * speed / 1e9;
+      row->compute_percent = percent_of_limits(operations, *row);
+      arithmetic_limits_.insert(arithmetic_limits_.end(), row->limits.begin(), row->limits.end());
     } else if (row->mode == "cache" || row->mode == "all") {
       const std::int64_t positions = row->n_depth + row->n_gen / 2;
       row->bytes_per_token =
           executor.weight_bytes_per_token() + executor.cache_bytes_per_position() * positions;
-      row->read_gb_s = static_cast<double>(*row->bytes_per_token) * speed / 1e9;
+      const auto bytes = static_cast<double>(*row->bytes_per_token);
+      row->read_gb_s = bytes * speed / 1e9;
+      row->bandwidth_percent = percent_of_limits(bytes, *row);
+      reading_limits_.insert(reading_limits_.end(), row->limits.begin(), row->limits.end());
     }
     report_.rows.push_back(std::move(*row));
   }
@@ -143,6 +157,7 @@ class Bench {
   std::optional<Engine> engine_;
   std::string kernels_;
   double load_s_ = 0;
+  std::vector<double> arithmetic_limits_, reading_limits_;
 };
 
 void write_plot(const std::string& path, const std::string& picture) {

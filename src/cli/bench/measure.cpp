@@ -1,6 +1,7 @@
 #include "cli/bench/measure.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/bench/workload.h"
 #include "cli/io/format.h"
@@ -12,8 +13,8 @@
 
 namespace qgen::cli {
 BenchRunner::BenchRunner(const Engine& engine, Mode mode, const SamplingOptions& sampling,
-                         const BenchPlan& plan)
-    : engine_(engine), mode_(mode), sampling_(sampling), plan_(plan) {}
+                         const BenchPlan& plan, Limits limits)
+    : engine_(engine), mode_(mode), sampling_(sampling), plan_(plan), limits_(std::move(limits)) {}
 
 /// One run as a user would have it: a fresh session, the text tokenised, tokens sampled and turned into text.
 /// With `fresh` tokens the rate is that of the steps after the first token, without it that of the prompt.
@@ -50,8 +51,8 @@ std::optional<BenchRunner::Sample> BenchRunner::run(const Test& test) {
 /// `growth` being how much longer twice the size may take. The last of these runs, of the very size that is
 /// measured, is the warm-up.
 template <typename MakeTest>
-std::optional<BenchRow> BenchRunner::measure(std::int64_t size, bool fixed, double growth,
-                                             MakeTest make_test) {
+std::optional<BenchRow> BenchRunner::measure(std::int64_t size, bool fixed, double growth, MakeTest make_test,
+                                             const MeasureLimit& limit) {
   if (size <= 0) return std::nullopt;
   const auto runs = static_cast<double>(plan_.repetitions + 1);
   std::int64_t n = fixed ? size : 1;
@@ -72,6 +73,7 @@ std::optional<BenchRow> BenchRunner::measure(std::int64_t size, bool fixed, doub
     if (!sample) return std::nullopt;
     row.samples_ts.push_back(sample->rate);
     first.push_back(sample->first_token_ms);
+    if (const std::optional<double> most = limit()) row.limits.push_back(*most);
   }
   if (test.fresh == 0) row.first_token_ms = median(first);
   row.peak_rss = peak_memory();
@@ -80,16 +82,24 @@ std::optional<BenchRow> BenchRunner::measure(std::int64_t size, bool fixed, doub
 
 std::optional<BenchRow> BenchRunner::prefill() {
   constexpr double kGrowth = 2;
-  return measure(plan_.prompt_tokens, plan_.fixed_prompt, kGrowth, [](std::int64_t n) { return Test{n, 0}; });
+  return measure(
+      plan_.prompt_tokens, plan_.fixed_prompt, kGrowth,
+      [](std::int64_t n) {
+        return Test{n, 0};
+      },
+      limits_.arithmetic);
 }
 
 std::optional<BenchRow> BenchRunner::decode(std::int64_t depth) {
   // Without a cache, twice the tokens are up to four times the work.
   const double growth = recomputes(mode_) ? 4 : 2;
   const std::int64_t prompt = std::max<std::int64_t>(depth, 1);
-  auto row = measure(plan_.new_tokens, plan_.fixed_new, growth, [prompt](std::int64_t n) {
-    return Test{prompt, n};
-  });
+  auto row = measure(
+      plan_.new_tokens, plan_.fixed_new, growth,
+      [prompt](std::int64_t n) {
+        return Test{prompt, n};
+      },
+      limits_.reading);
   if (row) row->n_depth = depth;
   return row;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,16 @@ struct BenchPlan {
 /// Measures one mode of a loaded engine.
 class BenchRunner {
  public:
-  /// The engine must outlive the runner.
-  BenchRunner(const Engine& engine, Mode mode, const SamplingOptions& sampling, const BenchPlan& plan);
+  /// Measures a limit of the machine; nothing where there is no way to.
+  using MeasureLimit = std::function<std::optional<double>()>;
+  struct Limits {
+    MeasureLimit arithmetic, reading;
+  };
+
+  /// The engine must outlive the runner. After each repetition the limit that belongs to it is measured,
+  /// since the speed of shared machines changes from minute to minute.
+  BenchRunner(const Engine& engine, Mode mode, const SamplingOptions& sampling, const BenchPlan& plan,
+              Limits limits);
 
   /// A row with samples and first_token_ms; nothing if the user interrupted, or for a size of zero. Throws
   /// Error where the model fails.
@@ -45,12 +54,14 @@ class BenchRunner {
   };
   [[nodiscard]] std::optional<Sample> run(const Test& test);
   template <typename MakeTest>
-  std::optional<BenchRow> measure(std::int64_t size, bool fixed, double growth, MakeTest make_test);
+  std::optional<BenchRow> measure(std::int64_t size, bool fixed, double growth, MakeTest make_test,
+                                  const MeasureLimit& limit);
 
   const Engine& engine_;
   Mode mode_;
   SamplingOptions sampling_;
   BenchPlan plan_;
+  Limits limits_;
 };
 
 }  // namespace qgen::cli

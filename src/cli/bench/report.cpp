@@ -4,6 +4,7 @@
 #include "cli/bench/row.h"
 #include "cli/io/format.h"
 #include "cli/io/json_text.h"
+#include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
 
 namespace qgen::cli {
@@ -123,6 +124,18 @@ std::vector<std::string> table_cells(const BenchRow& row) {
           human_bytes(row.peak_rss)};
 }
 
+std::string limits_line(const BenchReport& report) {
+  std::vector<std::string> limits;
+  if (report.read_bytes_per_second > 0) {
+    limits.push_back("reads these weights at " + fixed(report.read_bytes_per_second / 1e9, 1) + " GB/s");
+  }
+  if (report.peak_ops_per_second > 0) {
+    limits.push_back("computes " + fixed(report.peak_ops_per_second / 1e9, 0) + " GFLOP/s");
+  }
+  if (limits.empty()) return "";
+  return "Machine, measured between the repetitions with these threads: " + join(limits) + ".\n";
+}
+
 std::string markdown_report(const BenchReport& report) {
   if (report.rows.empty()) return "Nothing was measured.\n";
   const BenchRow& last = report.rows.back();
@@ -130,10 +143,7 @@ std::string markdown_report(const BenchReport& report) {
                      fixed(static_cast<double>(report.parameters) / 1e6, 1) + " M parameters, weights " +
                      human_bytes(last.model_size) + ", loaded in " + fixed(last.load_s, 2) + " s; " +
                      last.device + ".\n";
-  if (report.read_bytes_per_second > 0) {
-    text += "Machine, measured with these threads: reads " + fixed(report.read_bytes_per_second / 1e9, 1) +
-            " GB/s, computes " + fixed(report.peak_ops_per_second / 1e9, 0) + " GFLOP/s.\n";
-  }
+  text += limits_line(report);
   std::vector<std::vector<std::string>> rows{{"mode", "test", "runs", "t/s", "median", "range",
                                               "first token ms", "GB/s", "% read", "GFLOP/s", "% peak",
                                               "peak memory"}};

@@ -19,12 +19,15 @@ struct BenchRow {
   std::int64_t model_size = 0;  ///< bytes of weights
   std::string device;
   double load_s = 0;
-  std::vector<double> samples_ts;               ///< one for each repetition
-  std::optional<double> first_token_ms;         ///< median, tokenizer and sampler included
-  std::optional<std::int64_t> bytes_per_token;  ///< weights and cache that a decode step reads
-  std::optional<double> read_gb_s, bandwidth_percent;
-  std::optional<double> gflops, compute_percent;
-  std::int64_t peak_rss = 0;  ///< bytes, of the program so far
+  std::vector<double> samples_ts;  ///< one for each repetition
+  /// What the machine could do right after each repetition: bytes read or operations per second; empty where
+  /// that is not measured.
+  std::vector<double> limits;
+  std::optional<double> first_token_ms;                ///< median, tokenizer and sampler included
+  std::optional<std::int64_t> bytes_per_token;         ///< weights and cache that a decode step reads
+  std::optional<double> read_gb_s, bandwidth_percent;  ///< percent: of the limit at that time, median
+  std::optional<double> gflops, compute_percent;       ///< likewise
+  std::int64_t peak_rss = 0;                           ///< bytes, of the program so far
 
   /// "pp512" or "tg128".
   [[nodiscard]] std::string test() const {
@@ -42,8 +45,8 @@ struct BenchReport {
   std::string model;
   std::int64_t parameters = 0;
   std::vector<BenchRow> rows;
-  double read_bytes_per_second = 0;  ///< measured limits of the machine; 0: not measured
-  double peak_ops_per_second = 0;
+  /// Limits of the machine, medians of what was measured between the repetitions; 0: not measured.
+  double read_bytes_per_second = 0, peak_ops_per_second = 0;
 };
 
 /// `format` is md, csv, json or jsonl.

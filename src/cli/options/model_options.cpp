@@ -11,6 +11,7 @@
 namespace qgen::cli {
 namespace {
 
+constexpr std::int64_t kMaxHeads = 65'536;
 constexpr std::int64_t kMaxThreads = 512;
 constexpr std::int64_t kMaxLookup = 64;  // a bound that a step need not reach
 constexpr std::int64_t kMaxContext = std::numeric_limits<std::int32_t>::max();
@@ -19,15 +20,55 @@ std::int64_t read_lookup(const Given& given) {
   return given.value == "off" ? 0 : read_integer(given, 0, kMaxLookup);
 }
 
+OptionSet::Setter path_setter(std::string& target) {
+  return [&target](const Given& given) {
+    if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
+    target = given.value;
+  };
+}
+
 }  // namespace
 
 void declare_model(OptionSet& set, ModelOptions& options) {
-  set.value("-m,--model", "FOLDER|FILE.gguf",
-            "Model folder in Hugging Face format, or a GGUF file (default: the small built-in model)",
-            [&options](const Given& given) {
-              if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
-              options.path = given.value;
-            });
+  set.value(
+      "-m,--model", "MODEL",
+      "Model folder in Hugging Face format, a GGUF file, or the name (org/name, org/name@revision) of a model "
+      "that Hugging Face's tools have downloaded (default: the small built-in model)",
+      path_setter(options.path));
+  set.value(
+      "--checkpoint", "FILE",
+      "A model saved by torch.save: the language model of the course CS336, or the Qwen3 of the book Build a "
+      "Reasoning Model (From Scratch); takes --vocab and --merges, or --tokenizer",
+      path_setter(options.checkpoint));
+  set.value("--vocab", "FILE", "Vocabulary for --checkpoint: a pickled dict of ids and bytes, or vocab.json",
+            path_setter(options.vocab));
+  set.value("--merges", "FILE", "Its merges: a pickled list of pairs of bytes, or merges.txt",
+            path_setter(options.merges));
+  set.value("--tokenizer", "FILE", "Tokenizer for --checkpoint: a tokenizer.json",
+            path_setter(options.tokenizer));
+  set.value("--heads", "N", "Heads of attention, for a --checkpoint without a configuration",
+            [&options](const Given& given) { options.heads = read_integer(given, 1, kMaxHeads); });
+}
+
+void check_model(const ModelOptions& options, Needed needed) {
+  const auto fail = [](const std::string& reason) { throw Error(ErrorKind::usage, reason); };
+  const bool companions = options.has_vocabulary() || !options.merges.empty() || options.heads != 0;
+  if (!options.path.empty() && (companions || !options.checkpoint.empty())) {
+    fail("-m names a whole model: give either -m, or --checkpoint with --vocab and --merges or --tokenizer");
+  }
+  if (needed == Needed::model && companions && options.checkpoint.empty()) {
+    fail("--vocab, --merges, --tokenizer and --heads go with --checkpoint FILE");
+  }
+  if (!options.tokenizer.empty() && (!options.vocab.empty() || !options.merges.empty())) {
+    fail("--tokenizer and --vocab with --merges exclude each other");
+  }
+  if (options.vocab.empty() != options.merges.empty()) {
+    fail(std::string("--vocab and --merges go together: ") +
+         (options.vocab.empty() ? "--vocab" : "--merges") + " FILE is missing");
+  }
+  if (!options.has_vocabulary() && (!options.checkpoint.empty() || options.heads != 0)) {
+    fail("a checkpoint has no tokenizer in it: give --vocab FILE and --merges FILE, or --tokenizer FILE");
+  }
 }
 
 void declare_threads(OptionSet& set, ModelOptions& options) {

@@ -9,7 +9,9 @@ class OptionSet;
 
 /// Which model, and on what it runs.
 struct ModelOptions {
-  std::string path;  ///< empty: the built-in model
+  std::string path;  ///< of -m
+  std::string checkpoint, vocab, merges, tokenizer;
+  std::int64_t heads = 0;  ///< 0: the checkpoint says
   std::string device = "auto";
   std::string kernels;  ///< empty: the best
   std::string weights = "auto";
@@ -17,10 +19,20 @@ struct ModelOptions {
   std::int64_t threads = 0;  ///< 0: chosen
   std::int64_t context = 0;  ///< 0: the model's own
   std::int64_t lookup = 8;   ///< tokens guessed from the text at most; 0: none
+
+  [[nodiscard]] bool has_vocabulary() const noexcept { return !vocab.empty() || !tokenizer.empty(); }
+  [[nodiscard]] bool is_builtin() const noexcept {
+    return path.empty() && checkpoint.empty() && !has_vocabulary();
+  }
 };
 
-/// -m.
+/// Which of its tokenizer's and weights' files a command reads.
+enum class Needed { model, tokenizer };
+
+/// -m and --checkpoint with its companions.
 void declare_model(OptionSet& set, ModelOptions& options);
+/// Throws Error{usage} where they contradict each other or one of them is missing.
+void check_model(const ModelOptions& options, Needed needed);
 /// -t.
 void declare_threads(OptionSet& set, ModelOptions& options);
 /// -t and --kernels.

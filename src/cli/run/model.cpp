@@ -6,6 +6,7 @@
 
 #include "cli/builtin/builtin.h"
 #include "cli/io/format.h"
+#include "cli/run/hub_cache.h"
 #include "qgen/base/error.h"
 #include "qgen/base/utf8.h"
 #include "qgen/weights/gguf.h"
@@ -14,27 +15,32 @@ namespace qgen::cli {
 namespace {
 
 /// A file that is one by its name, which then must be one by its contents too, or by its first bytes.
-bool names_gguf(const std::string& path) {
+bool names_gguf(const std::filesystem::path& path) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(path, problem)) return false;
-  return std::filesystem::path(path).extension() == ".gguf" || is_gguf(path);
+  return path.extension() == ".gguf" || is_gguf(path);
 }
 
 /// Things that are no model folder get an answer that helps.
-std::filesystem::path model_folder(const std::string& path) {
-  const std::filesystem::path folder(path);
+const std::filesystem::path& model_folder(const std::filesystem::path& path) {
   std::error_code problem;
-  const auto status = std::filesystem::status(folder, problem);
-  const std::string shown = escape_control(path);
+  const auto status = std::filesystem::status(path, problem);
+  const std::string shown = escape_control(path.string());
   if (problem) throw Error(ErrorKind::file, "cannot read model " + shown + ": " + problem.message());
-  if (std::filesystem::is_directory(status)) return folder;
-  const std::string kind = folder.extension().string();
+  if (std::filesystem::is_directory(status)) return path;
+  const std::string kind = path.extension().string();
   if (kind == ".safetensors") {
     throw Error(
         ErrorKind::unsupported,
         shown + ": expected a model folder; give the folder that holds this file, with its config.json");
   }
-  if (kind == ".pt" || kind == ".pth" || kind == ".bin") {
+  if (kind == ".pt" || kind == ".pth") {
+    throw Error(ErrorKind::unsupported,
+                shown +
+                    ": a checkpoint of torch.save is given as --checkpoint FILE, with "
+                    "--vocab and --merges or --tokenizer");
+  }
+  if (kind == ".bin") {
     throw Error(ErrorKind::unsupported,
                 shown + ": " + escape_control(kind.substr(1)) +
                     " files cannot be read yet; give a GGUF file or a folder in Hugging Face format");
@@ -42,10 +48,16 @@ std::filesystem::path model_folder(const std::string& path) {
   throw Error(ErrorKind::file, shown + ": expected a model folder or a GGUF file, found another file");
 }
 
+CheckpointFiles checkpoint_files(const ModelOptions& options) {
+  return {options.checkpoint, options.vocab, options.merges, options.tokenizer, options.heads};
+}
+
 Engine open_engine(const ModelOptions& options, const EngineOptions& engine_options, const Log& log) {
-  if (options.path.empty()) return Engine::from_embedded(builtin_model(), engine_options, log);
-  if (names_gguf(options.path)) return Engine::from_gguf(options.path, engine_options, log);
-  return Engine::from_folder(model_folder(options.path), engine_options, log);
+  if (options.is_builtin()) return Engine::from_embedded(builtin_model(), engine_options, log);
+  if (options.path.empty()) return Engine::from_checkpoint(checkpoint_files(options), engine_options, log);
+  const std::filesystem::path path = find_model(options.path);
+  return names_gguf(path) ? Engine::from_gguf(path, engine_options, log)
+                          : Engine::from_folder(model_folder(path), engine_options, log);
 }
 
 void describe(const Engine& engine, Messages& messages) {
@@ -71,11 +83,12 @@ std::string kernels_of(Mode mode, const std::string& forced) {
 }
 
 std::string model_name(const ModelOptions& options) {
-  if (options.path.empty()) return std::string(builtin_model().name) + " (built in)";
-  const std::filesystem::path folder = std::filesystem::path(options.path).lexically_normal();
+  if (options.is_builtin()) return std::string(builtin_model().name) + " (built in)";
+  const std::string& path = options.path.empty() ? options.checkpoint : options.path;
+  const std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
   const std::filesystem::path name =
       folder.has_filename() ? folder.filename() : folder.parent_path().filename();
-  return escape_control(name.empty() ? options.path : name.string());
+  return escape_control(name.empty() ? path : name.string());
 }
 
 Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
@@ -94,8 +107,11 @@ Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
 }
 
 Tokenizer load_tokenizer(const ModelOptions& options) {
-  if (names_gguf(options.path)) return read_gguf_tokenizer(options.path);
-  if (!options.path.empty()) return Tokenizer::from_folder(model_folder(options.path));
+  if (options.has_vocabulary()) return read_checkpoint_tokenizer(checkpoint_files(options));
+  if (!options.path.empty()) {
+    const std::filesystem::path path = find_model(options.path);
+    return names_gguf(path) ? read_gguf_tokenizer(path) : Tokenizer::from_folder(model_folder(path));
+  }
   const EmbeddedModel& model = builtin_model();
   return Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config), model.name);
 }

@@ -65,7 +65,7 @@ GenerateOptions generate_options(const RunOptions& options) {
 }
 
 void tell_about_model(const RunOptions& options, const Engine& engine, const Messages& messages) {
-  if (options.model.path.empty() && messages.is_terminal()) {
+  if (options.model.is_builtin() && messages.is_terminal()) {
     messages.note("this is the built-in demonstration model; -m FOLDER or -m FILE.gguf takes a real one");
   }
   if (!engine.tokenizer().chat_template().empty() && !options.raw) {

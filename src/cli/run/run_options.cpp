@@ -21,6 +21,7 @@ constexpr std::string_view kIntroduction = R"(qgen writes text with Qwen3-style 
 Examples:
   qgen --prompt "Once upon a time"               the built-in model, nothing to download
   qgen -m Qwen3-0.6B -p "Large language models"  a folder in Hugging Face format
+  qgen --checkpoint ckpt.pt --vocab vocab.pkl --merges merges.pkl -p "Once upon a time"
   git diff | qgen -m Qwen3-0.6B -p "In short:"   stdin comes before the text
   qgen "Once upon a time" -n 50 --seed 7         50 tokens, the same each time
   qgen --bench -m Qwen3-0.6B                     how fast is it here?
@@ -200,6 +201,7 @@ std::optional<RunOptions> read_run_options(std::span<const std::string> argument
     help = set.help();
     return std::nullopt;
   }
+  if (!options.version) check_model(options.model, Needed::model);
   if (options.bench.wanted) {
     read_bench_sizes(options);
   } else {

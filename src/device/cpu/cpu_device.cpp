@@ -21,16 +21,26 @@ KvType kv_type_of(const Plan& plan, const std::string& name) {
   return plan.weight(qkv.k_proj).dtype == DType::f32 ? KvType::f32 : KvType::f16;
 }
 
-std::optional<PackedType> weight_type_of(const std::string& name) {
-  if (name == "auto") return std::nullopt;
+/// The type that `--weights` calls by that name.
+std::optional<PackedType> find_weight_type(std::string_view name) noexcept {
   for (const PackedType type : {PackedType::bf16, PackedType::q8, PackedType::q4}) {
     if (name == packed_type_name(type)) return type;
   }
+  return std::nullopt;
+}
+
+std::optional<PackedType> weight_type_of(const std::string& name) {
+  const auto type = find_weight_type(name);
+  if (type || name == "auto") return type;
   throw Error(ErrorKind::usage,
               "unknown weight type '" + escape_control(name) + "': expected auto, bf16, q8 or q4");
 }
 
 }  // namespace
+
+double held_bits(DType dtype, std::string_view weights) noexcept {
+  return packed_bits(find_weight_type(weights).value_or(packed_type_of(dtype)));
+}
 
 std::optional<std::string> CpuDevice::supports(const Plan& /*plan*/) const {
   return std::nullopt;

@@ -84,13 +84,23 @@ double measure_ops(ThreadTeam& team, double (*probe)(std::int64_t) noexcept) {
   return best;
 }
 
+const KernelTable& table_of(std::string_view kernels) {
+  return kernels.empty() ? best_kernels() : kernels_named(kernels);
+}
+
 }  // namespace
 
-CpuLimits measure_cpu(int threads, std::string_view kernel_name) {
-  const KernelTable& kernels = kernel_name.empty() ? best_kernels() : kernels_named(kernel_name);
+CpuLimits measure_cpu(int threads, std::string_view kernels) {
+  CpuLimits limits = measure_arithmetic(threads, kernels);
+  ThreadTeam team(threads);
+  limits.read_bytes_per_second = measure_read(team, table_of(kernels));
+  return limits;
+}
+
+CpuLimits measure_arithmetic(int threads, std::string_view kernel_name) {
+  const KernelTable& kernels = table_of(kernel_name);
   ThreadTeam team(threads);
   CpuLimits limits;
-  limits.read_bytes_per_second = measure_read(team, kernels);
   limits.f32_ops_per_second = measure_ops(team, kernels.probe.f32);
   if (kernels.probe.bf16 != nullptr) limits.bf16_ops_per_second = measure_ops(team, kernels.probe.bf16);
   if (kernels.probe.int8 != nullptr) limits.int8_ops_per_second = measure_ops(team, kernels.probe.int8);

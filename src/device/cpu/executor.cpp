@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "qgen/base/stopwatch.h"
+
 namespace qgen {
 namespace {
 
@@ -31,6 +33,23 @@ CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& typ
       thread_buffers_(static_cast<std::size_t>(threads)),
       scratch_(static_cast<std::size_t>(threads)) {
   model_.vectors = widen_vectors(plan_, kernels, model_.weights);
+  list_products();
+}
+
+void CpuExecutor::list_products() {
+  const auto add = [this](WeightId id, Product::Input input) {
+    const Product product{model_.weights[id].kernels, model_.weights[id].cols, input};
+    if (std::ranges::find(products_, product) == products_.end()) products_.push_back(product);
+  };
+  for (const WeightId id : model_.weights.order()) add(id, Product::Input::rows);
+  for (const Stage& stage : plan_.stages) {
+    const auto* moe = std::get_if<MoeStage>(&stage);
+    if (moe == nullptr) continue;
+    add(moe->router, Product::Input::router);
+    for (const auto* matrices : {&moe->gate_proj, &moe->up_proj, &moe->down_proj}) {
+      for (const WeightId id : *matrices) add(id, Product::Input::experts);
+    }
+  }
 }
 
 std::unique_ptr<Timeline> CpuExecutor::new_timeline() {
@@ -58,13 +77,41 @@ std::string_view CpuExecutor::weight_type() const noexcept {
   return packed_type_name(model_.weights.type());
 }
 
+std::optional<double> CpuExecutor::read_weights() {
+  constexpr std::int64_t kPage = 4096;
+  const Bytes memory = model_.weights.memory();
+  const std::int64_t pages = std::ssize(memory) / kPage;
+  if (pages == 0) return std::nullopt;
+  const ProbeKernels& probe = best_kernels().probe;  // the widest loads, whatever table computes
+  std::atomic<std::uint64_t> sink{0};
+  const Stopwatch watch;
+  team_.run([&](int member) {
+    const Range mine = share(pages, 1, member, team_.size());
+    sink += probe.read(memory.data() + mine.begin * kPage,
+                       static_cast<std::size_t>((mine.end - mine.begin) * kPage));
+  });
+  return static_cast<double>(pages * kPage) / watch.seconds();
+}
+
 std::int64_t CpuExecutor::weight_bytes_per_token() const noexcept {
   // Besides the panels only vectors and one row of the embedding.
   std::int64_t bytes = model_.weights.bytes();
   for (const std::vector<float>& vector : model_.vectors)
     bytes += std::ssize(vector) * std::int64_t{sizeof(float)};
+  for (const Stage& stage : plan_.stages) {
+    if (const auto* moe = std::get_if<MoeStage>(&stage)) bytes -= unchosen_bytes(*moe);
+  }
   const TensorView& table = plan_.weight(std::get<EmbedStage>(plan_.stages.front()).table);
   return bytes + table.stride;
+}
+
+/// Bytes of the experts that a token does not go to, where all are chosen equally often.
+std::int64_t CpuExecutor::unchosen_bytes(const MoeStage& stage) const noexcept {
+  std::int64_t all = 0;
+  for (const auto* matrices : {&stage.gate_proj, &stage.up_proj, &stage.down_proj}) {
+    for (const WeightId id : *matrices) all += model_.weights[id].bytes();
+  }
+  return all - all * plan_.dims.experts_per_token / plan_.dims.experts;
 }
 
 std::int64_t CpuExecutor::cache_bytes_per_position() const noexcept {
@@ -157,8 +204,12 @@ void CpuExecutor::allocate() {
   act.q = buffers_.q.get<float>(count * dims.heads * dims.head_dim);
   act.kv = buffers_.kv.get<float>(count * 2 * dims.kv_heads * dims.head_dim);
   act.attention = buffers_.attention.get<float>(count * dims.heads * dims.head_dim);
-  act.gate = buffers_.gate.get<float>(count * dims.feed_forward);
-  act.up = buffers_.up.get<float>(count * dims.feed_forward);
+  const std::int64_t choices = count * dims.experts_per_token;
+  const std::int64_t inner = std::max(count * dims.feed_forward, choices * dims.expert_width);
+  act.gate = buffers_.gate.get<float>(inner);
+  act.up = buffers_.up.get<float>(inner);
+  act.router = buffers_.router.get<float>(count * dims.experts);
+  act.chosen = buffers_.chosen.get<ExpertChoice>(choices);
   act.delta = buffers_.delta.get<float>(count * dims.width);
   act.cos = buffers_.cos.get<float>(count * dims.head_dim / 2);
   act.sin = buffers_.sin.get<float>(count * dims.head_dim / 2);
@@ -177,19 +228,32 @@ void CpuExecutor::allocate_scratch(const ProductBytes& bytes) {
     scratch_[member] = {buffers.normed.get<float>(kFewTokens * dims.width),
                         buffers.prepared.get<std::byte>(static_cast<std::int64_t>(bytes.prepared_alone)),
                         buffers.matmul.get<std::byte>(static_cast<std::int64_t>(bytes.scratch)),
-                        buffers.attend.get<float>(attend_scratch_floats(dims.head_dim))};
+                        buffers.attend.get<float>(attend_scratch_floats(dims.head_dim)),
+                        buffers.expert_ends.get<std::int64_t>(dims.experts),
+                        buffers.expert_tokens.get<ExpertToken>(std::ssize(step_.act.chosen)),
+                        buffers.gathered.get<float>(bytes.gathered * dims.width)};
   }
 }
 
 CpuExecutor::ProductBytes CpuExecutor::product_bytes() const {
   ProductBytes most;
-  for (const WeightId id : model_.weights.order()) {
-    const PackedMatrix& matrix = model_.weights[id];
-    for (const std::int64_t rows : {std::ssize(tokens_), std::ssize(logit_rows_)}) {
-      const MatmulKernel& kernel = matrix.kernels->for_tokens(rows);
-      std::size_t& prepared = rows <= kFewTokens ? most.prepared_alone : most.prepared;
-      prepared = std::max(prepared, kernel.input_bytes(rows, matrix.cols));
-      most.scratch = std::max(most.scratch, kernel.scratch_bytes(matrix.cols));
+  const auto add = [&most](const Product& product, const MatmulKernel& kernel, std::int64_t rows) {
+    std::size_t& prepared = rows <= kFewTokens ? most.prepared_alone : most.prepared;
+    prepared = std::max(prepared, kernel.input_bytes(rows, product.cols));
+    most.scratch = std::max(most.scratch, kernel.scratch_bytes(product.cols));
+  };
+  const std::int64_t count = std::ssize(tokens_);
+  for (const Product& product : products_) {
+    const MatmulKernel& kernel = product.kernels->for_tokens(count);
+    if (product.input == Product::Input::router) {
+      add(product, router_kernel(*product.kernels, count), count);
+    } else if (product.input == Product::Input::experts) {
+      most.prepared = std::max(most.prepared, expert_input_bytes(kernel, plan_.dims, count, product.cols));
+      most.gathered = std::max(most.gathered, kernel.token_block);
+    } else {
+      const std::int64_t wanted = std::ssize(logit_rows_);
+      add(product, kernel, count);
+      add(product, product.kernels->for_tokens(wanted), wanted);
     }
   }
   return most;

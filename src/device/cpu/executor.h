@@ -33,19 +33,30 @@ class CpuExecutor final : public Executor {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] int threads() const noexcept override { return team_.size(); }
   [[nodiscard]] std::string_view weight_type() const noexcept override;
+  [[nodiscard]] std::optional<double> read_weights() override;
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override;
   [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override;
 
  private:
   struct Buffers {
-    GrowingBuffer h, normed, q, kv, attention, parts, gate, up, delta, cos, sin, logits, prepared;
+    GrowingBuffer h, normed, q, kv, attention, parts, gate, up, delta, router, chosen, cos, sin, logits,
+        prepared;
   };
   struct ThreadBuffers {
-    GrowingBuffer normed, prepared, matmul, attend;
+    GrowingBuffer normed, prepared, matmul, attend, expert_ends, expert_tokens, gathered;
   };
-  /// The largest buffers that any product of a step needs, in bytes.
+  /// A product that needs buffers of its own size; of all those that need the same there is one.
+  struct Product {
+    enum class Input : std::uint8_t { rows, router, experts };
+    const PackedKernels* kernels;
+    std::int64_t cols;
+    Input input;
+    bool operator==(const Product&) const = default;
+  };
+  /// The largest buffers that any product of a step needs, in bytes and, of rows of experts, in rows.
   struct ProductBytes {
     std::size_t prepared = 0, prepared_alone = 0, scratch = 0;
+    std::int64_t gathered = 0;
   };
 
   void lay_out(std::span<const Slice> slices);
@@ -53,7 +64,9 @@ class CpuExecutor final : public Executor {
   void share_chunks();
   void allocate();
   void allocate_scratch(const ProductBytes& bytes);
+  void list_products();
   [[nodiscard]] ProductBytes product_bytes() const;
+  [[nodiscard]] std::int64_t unchosen_bytes(const MoeStage& stage) const noexcept;
   void walk_stages(int member) noexcept;
   [[nodiscard]] std::span<const float> stage_output(const Stage& stage) const;
   void collect(std::span<const Slice> slices);
@@ -62,6 +75,7 @@ class CpuExecutor final : public Executor {
   Plan plan_;
   ThreadTeam team_;
   CpuModel model_;
+  std::vector<Product> products_;
   std::shared_ptr<KvPages> pages_;
   std::vector<ThreadBuffers> thread_buffers_;  // one a member, as is scratch_
   std::vector<ThreadScratch> scratch_;

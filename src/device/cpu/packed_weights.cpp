@@ -26,6 +26,13 @@ struct MatricesOf {
   void operator()(const NormGateUpStage& stage) const {
     ids.insert(ids.end(), {stage.gate_proj, stage.up_proj});
   }
+  void operator()(const MoeStage& stage) const {
+    ids.push_back(stage.router);
+    for (std::size_t e = 0; e < stage.gate_proj.size(); ++e) {
+      ids.insert(ids.end(), {stage.gate_proj[e], stage.up_proj[e]});
+    }
+    ids.insert(ids.end(), stage.down_proj.begin(), stage.down_proj.end());
+  }
   void operator()(const NormHeadStage& stage) const { ids.push_back(stage.head); }
 };
 
@@ -42,6 +49,21 @@ std::vector<WeightId> matrices_in_order(const Plan& plan) {
   return once;
 }
 
+/// By WeightId. Their few numbers decide which experts are chosen, so they are not rounded.
+std::vector<bool> routers_of(const Plan& plan) {
+  std::vector<bool> routers(plan.weights.size());
+  for (const Stage& stage : plan.stages) {
+    if (const auto* moe = std::get_if<MoeStage>(&stage)) {
+      routers[static_cast<std::size_t>(moe->router)] = true;
+    }
+  }
+  return routers;
+}
+
+PackedType router_type(DType dtype) noexcept {
+  return dtype == DType::f16 || dtype == DType::bf16 ? packed_type_of(dtype) : PackedType::f32;
+}
+
 /// Packs matrices as one member of the team.
 class Packer {
  public:
@@ -50,16 +72,12 @@ class Packer {
 
   void pack(const TensorView& source, const PackedMatrix& matrix, Range range,
             std::byte* panels) const noexcept {
-    const auto widen = kernels_.widen[static_cast<std::size_t>(source.dtype)];
     const std::int64_t height = matrix.kernels->panel_rows;
     std::int64_t kept = range.begin;
     for (std::int64_t row = range.begin; row < range.end; row += height) {
       const std::int64_t rows = std::min(height, range.end - row);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        widen(source.row(row + r), source.cols, rows_.data() + r * source.cols);
-      }
-      matrix.kernels->pack(rows_.data(), source.cols, rows, source.cols,
-                           panels + static_cast<std::size_t>(row / height) * matrix.panel_bytes);
+      pack_panel(source, matrix, row, rows,
+                 panels + static_cast<std::size_t>(row / height) * matrix.panel_bytes);
       if ((row + rows - kept) * source.stride >= kConsumedBytes || row + rows == range.end) {
         if (consumed_)
           consumed_({source.row(kept), static_cast<std::size_t>((row + rows - kept) * source.stride)});
@@ -69,6 +87,20 @@ class Packer {
   }
 
  private:
+  void pack_panel(const TensorView& source, const PackedMatrix& matrix, std::int64_t row, std::int64_t rows,
+                  std::byte* panel) const noexcept {
+    const auto dtype = static_cast<std::size_t>(source.dtype);
+    const PackBlocks pack_blocks = kernels_.pack_blocks[dtype];
+    const PackedType own = packed_type_of(source.dtype);
+    if (pack_blocks != nullptr && matrix.kernels == &kernels_.packed[static_cast<std::size_t>(own)]) {
+      return pack_blocks(source.row(row), source.stride, rows, source.cols, panel);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      kernels_.widen[dtype](source.row(row + r), source.cols, rows_.data() + r * source.cols);
+    }
+    matrix.kernels->pack(rows_.data(), source.cols, rows, source.cols, panel);
+  }
+
   const KernelTable& kernels_;
   const ConsumedHook& consumed_;
   std::span<float> rows_;  // [panel_rows, cols]
@@ -85,22 +117,6 @@ AlignedBuffer allocate_panels(std::size_t bytes) {
 
 }  // namespace
 
-PackedType packed_type_of(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f16:
-      return PackedType::f16;
-    case DType::bf16:
-      return PackedType::bf16;
-    default:
-      return PackedType::f32;
-  }
-}
-
-const char* packed_type_name(PackedType type) noexcept {
-  constexpr std::array<const char*, kPackedTypes> names{"f32", "f16", "bf16", "q8", "q4"};
-  return names[static_cast<std::size_t>(type)];
-}
-
 PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
                              ThreadTeam& team, const ConsumedHook& consumed)
     : order_(matrices_in_order(plan)), matrices_(plan.weights.size()) {
@@ -108,9 +124,11 @@ PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::
   std::int64_t most_floats = 0;
   std::vector<std::size_t> offsets;
   std::array<std::int64_t, kPackedTypes> numbers{};
+  const std::vector<bool> routers = routers_of(plan);
   for (const WeightId id : order_) {
     const TensorView& view = plan.weight(id);
-    const PackedType held = type.value_or(packed_type_of(view.dtype));
+    const PackedType held = routers[static_cast<std::size_t>(id)] ? router_type(view.dtype)
+                                                                  : type.value_or(packed_type_of(view.dtype));
     const PackedKernels& packed = kernels.packed[static_cast<std::size_t>(held)];
     const std::int64_t panels = (view.rows + packed.panel_rows - 1) / packed.panel_rows;
     numbers[static_cast<std::size_t>(held)] += view.rows * view.cols;

@@ -19,6 +19,9 @@ struct PackedMatrix {
   std::int64_t rows = 0, cols = 0;
   std::size_t panel_bytes = 0;
 
+  [[nodiscard]] std::int64_t bytes() const noexcept {
+    return (rows + kernels->panel_rows - 1) / kernels->panel_rows * static_cast<std::int64_t>(panel_bytes);
+  }
   /// The panel that begins with `row`, a multiple of panel_rows.
   [[nodiscard]] const std::byte* panel(std::int64_t row) const noexcept {
     return panels + static_cast<std::size_t>(row / kernels->panel_rows) * panel_bytes;
@@ -29,7 +32,8 @@ struct PackedMatrix {
 /// step reads them.
 class PackedWeights {
  public:
-  /// `type`: how to hold them, or nothing: each as its file does. Throws Error{memory}.
+  /// `type`: how to hold them, one that can be packed from floats, or nothing: each by packed_type_of() its
+  /// type. Routers are held as floats in any case. Throws Error{memory}.
   PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
                 ThreadTeam& team, const ConsumedHook& consumed);
 
@@ -38,8 +42,10 @@ class PackedWeights {
   }
   /// In the order of a step.
   [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return order_; }
-  /// Bytes of all panels: what a step reads.
+  /// Bytes of all panels: what a step reads that needs every matrix.
   [[nodiscard]] std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(memory_.size()); }
+  /// All panels, one after the other.
+  [[nodiscard]] Bytes memory() const noexcept { return {memory_.data(), memory_.size()}; }
   /// How most of the weights are held.
   [[nodiscard]] PackedType type() const noexcept { return type_; }
 
@@ -49,9 +55,5 @@ class PackedWeights {
   AlignedBuffer memory_;
   PackedType type_ = PackedType::f32;
 };
-
-/// The type that holds the numbers of a file without rounding.
-[[nodiscard]] PackedType packed_type_of(DType dtype) noexcept;
-[[nodiscard]] const char* packed_type_name(PackedType type) noexcept;
 
 }  // namespace qgen

@@ -50,7 +50,16 @@ StageRunner::Input StageRunner::prepare_together(const Source& source, const Mat
 }
 
 StageRunner::Input StageRunner::prepare(const Source& source, const PackedMatrix& matrix) {
+  return prepare(source, matrix, Input());
+}
+
+/// `before`: what was prepared of the same source, used again where it suits this matrix.
+StageRunner::Input StageRunner::prepare(const Source& source, const PackedMatrix& matrix,
+                                        const Input& before) {
   const MatmulKernel& kernel = matrix.kernels->for_tokens(source.rows);
+  const bool same_form = before.kernel != nullptr && before.kernel->prepare == kernel.prepare &&
+                         before.kernel->token_block == kernel.token_block;
+  if (same_form) return {before.data, before.rows, before.cols, &kernel};
   return source.rows <= kFewTokens ? prepare_alone(source, kernel) : prepare_together(source, kernel);
 }
 
@@ -130,11 +139,9 @@ void StageRunner::project_heads(const NormQkvStage& stage, Range q_heads, Range 
   shared_input_used_ = false;
   const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
   Input input;
-  const PackedKernels* prepared_for = nullptr;
   const auto project = [&](WeightId id, WeightId bias, Range rows, float* y, std::int64_t stride) {
     const PackedMatrix& weight = matrix(id);
-    if (weight.kernels != prepared_for) input = prepare(source, weight);
-    prepared_for = weight.kernels;
+    input = prepare(source, weight, input);
     multiply(input, weight, rows, y, stride);
     add_bias(bias, rows, y, stride);
   };
@@ -190,11 +197,10 @@ void StageRunner::operator()(const NormGateUpStage& stage) {
   const PackedMatrix& up = matrix(stage.up_proj);
   const std::int64_t width = dims().feed_forward;
   const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
-  Input input = prepare(source, gate);
+  const Input input = prepare(source, gate);
   const Range mine = share(width, gate.kernels->panel_rows, member_, team_.size());
   multiply(input, gate, mine, step_.act.gate.data(), width);
-  if (up.kernels != gate.kernels) input = prepare(source, up);
-  multiply(input, up, mine, step_.act.up.data(), width);
+  multiply(prepare(source, up, input), up, mine, step_.act.up.data(), width);
   for (std::int64_t t = 0; t < token_count(); ++t) {
     const std::int64_t at = t * width + mine.begin;
     float* out = step_.act.gate.data() + at;

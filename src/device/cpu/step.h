@@ -69,6 +69,13 @@ std::int64_t most_queries(std::span<const AttendUnit> units) noexcept;
 /// Floats of ThreadScratch::attend.
 std::int64_t attend_scratch_floats(std::int64_t head_dim) noexcept;
 
+/// The kernel for a router of a step of that many tokens: one that leaves inputs in f32.
+const MatmulKernel& router_kernel(const PackedKernels& kernels, std::int64_t tokens) noexcept;
+/// The most bytes that the inputs of products of `kernel` with experts' matrices of `cols` columns take,
+/// whichever experts the tokens of a step go to.
+std::size_t expert_input_bytes(const MatmulKernel& kernel, const PlanDims& dims, std::int64_t tokens,
+                               std::int64_t cols) noexcept;
+
 /// The stages of a step as one member of the team runs them. Each leaves its output complete only after a
 /// barrier.
 class StageRunner {
@@ -81,6 +88,7 @@ class StageRunner {
   void operator()(const AttendStage& stage);
   void operator()(const ProjectAddStage& stage);
   void operator()(const NormGateUpStage& stage);
+  void operator()(const MoeStage& stage);
   void operator()(const NormHeadStage& stage);
 
  private:
@@ -107,6 +115,7 @@ class StageRunner {
   [[nodiscard]] std::int64_t token_count() const noexcept { return std::ssize(step_.tokens); }
 
   Input prepare(const Source& source, const PackedMatrix& matrix);
+  Input prepare(const Source& source, const PackedMatrix& matrix, const Input& before);
   Input prepare_alone(const Source& source, const MatmulKernel& kernel);
   Input prepare_together(const Source& source, const MatmulKernel& kernel);
   const float* gather(const Source& source, Range rows, std::span<float> to) const;
@@ -120,6 +129,19 @@ class StageRunner {
   void attend_chunk(const AttendUnit& unit, std::int64_t layer, std::int64_t chunk, const AttendPart& part);
   void merge_part(const AttendUnit& unit, const AttendPart& part, const AttendPart& whole) const;
   void store_attention(const AttendUnit& unit, const AttendPart& whole) const;
+  /// The product of some tokens by a matrix of one expert.
+  struct ExpertProduct;
+  const float* route(const MoeStage& stage);
+  void choose_experts(const MoeStage& stage, std::int64_t token) const;
+  void group_tokens() const;
+  template <class Visit>
+  void for_each_expert(const std::vector<WeightId>& matrices, const Visit& visit) const;
+  void prepare_experts(const std::vector<WeightId>& matrices, const float* x, bool by_token);
+  const float* gather_tokens(const ExpertProduct& product, Range rows, const float* x) const;
+  Range multiply_expert(const ExpertProduct& product, float* y);
+  void activate_experts(const PackedMatrix& gate) const;
+  void multiply_experts(const std::vector<WeightId>& matrices, float* y);
+  void multiply_and_add_experts(const std::vector<WeightId>& matrices);
   void find_best(Range ids, std::int64_t row);
 
   const CpuModel& model_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "qgen/base/error.h"
 #include "qgen/base/utf8.h"
@@ -114,9 +116,45 @@ class TokenWalk {
     return &feed_forward_;
   }
 
+  const Row* step(const MoeStage& stage) {
+    const Row x = norm(h_, stage.norm);
+    Row sum(h_.size());
+    for (const auto& [expert, probability] : choose_experts(stage, x)) {
+      const Row gate = product(stage.gate_proj[expert], kNoWeight, x);
+      const Row up = product(stage.up_proj[expert], kNoWeight, x);
+      Row u(gate.size());
+      reference::silu_mul(gate.data(), up.data(), dims_.expert_width, u.data());
+      const Row y = product(stage.down_proj[expert], kNoWeight, u);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += probability * y[i];
+    }
+    for (std::size_t i = 0; i < h_.size(); ++i) h_[i] += sum[i];
+    return &h_;
+  }
+
   const Row* step(const NormHeadStage& stage) {
     logits_ = product(stage.head, kNoWeight, norm(h_, stage.norm));
     return &logits_;
+  }
+
+  /// The experts that x goes to, each with its factor.
+  [[nodiscard]] std::vector<std::pair<std::size_t, double>> choose_experts(const MoeStage& stage,
+                                                                           const Row& x) const {
+    Row p = product(stage.router, kNoWeight, x);
+    const double most = *std::ranges::max_element(p);
+    double all = 0;
+    for (double& value : p) {
+      value = std::exp(value - most);
+      all += value;
+    }
+    // A value that is not finite makes every quotient NaN, which is in order for a sort as well.
+    std::vector<std::pair<std::size_t, double>> chosen;
+    for (std::size_t expert = 0; expert < p.size(); ++expert) chosen.emplace_back(expert, p[expert] / all);
+    std::ranges::stable_sort(chosen, std::ranges::greater{}, &std::pair<std::size_t, double>::second);
+    chosen.resize(static_cast<std::size_t>(dims_.experts_per_token));
+    double kept = 0;
+    for (const auto& [expert, probability] : chosen) kept += probability;
+    for (auto& [expert, probability] : chosen) probability /= stage.norm_topk_prob ? kept : 1;
+    return chosen;
   }
 
   static void append(Row& store, const Row& row) { store.insert(store.end(), row.begin(), row.end()); }
@@ -187,6 +225,10 @@ class ReferenceExecutor final : public Executor {
     for (const PlanWeight& weight : plan_.weights) bytes += weight.view.bytes();
     const TensorView& table = plan_.weight(std::get<EmbedStage>(plan_.stages.front()).table);
     const TensorView& head = plan_.weight(std::get<NormHeadStage>(plan_.stages.back()).head);
+    for (const Stage& stage : plan_.stages) {
+      const auto* moe = std::get_if<MoeStage>(&stage);
+      if (moe != nullptr) bytes -= unchosen_bytes(*moe);
+    }
     // Of an embedding that is not the head as well, only one row is read.
     return table.data == head.data ? bytes : bytes - table.bytes() + table.stride;
   }
@@ -196,6 +238,15 @@ class ReferenceExecutor final : public Executor {
 
  private:
   [[nodiscard]] SliceResult best_of(std::span<const float> logits) const;
+
+  /// Bytes of the experts that a token does not go to, where all are chosen equally often.
+  [[nodiscard]] std::int64_t unchosen_bytes(const MoeStage& stage) const {
+    std::int64_t all = 0;
+    for (const auto* matrices : {&stage.gate_proj, &stage.up_proj, &stage.down_proj}) {
+      for (const WeightId id : *matrices) all += plan_.weight(id).bytes();
+    }
+    return all - all * plan_.dims.experts_per_token / plan_.dims.experts;
+  }
 
   Plan plan_;
   std::vector<bool> allowed_;

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/built_tables.h"
+#include "kernels/stored_blocks.h"
 #include "kernels/unroll.h"
 #include "qgen/kernels/kernel_table.h"
 #include "qgen/tensor/block_format.h"

@@ -10,16 +10,13 @@ std::size_t integer_bulk_scratch(std::int64_t) noexcept {
 
 template <class P, class W>
 void integer_bulk_multiply(const MatmulArgs& a) noexcept {
-  static_assert(kManyColumns<P> % kBlockColumns == 0);
+  static_assert(kManyColumns<P> % W::kColumns == 0);
   const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
-  const std::int64_t all_blocks = round_up(a.cols, kBlockColumns) / kBlockColumns;
   for_each_block<P>(a, [&](const PanelBlock& block, const PanelBlock&) {
-    const std::int64_t first = block.column / kBlockColumns;
-    const std::int64_t blocks = std::min(kManyColumns<P> / kBlockColumns, all_blocks - first);
-    const std::int64_t panel = blocks * kBlockColumns * kLanes * Bf16::kBytes;
-    for (std::int64_t r = 0; r < round_up(block.rows, kLanes); r += kLanes) {
-      unpack_blocks<W, P>(a.w + (block.row + r) / kLanes * stride + first * W::kBytes, blocks,
-                          a.scratch + r / kLanes * panel);
+    const std::byte* w = a.w + block.row / kLanes * stride + block.column / W::kColumns * W::kBytes;
+    const std::int64_t panel = round_up(block.cols, W::kColumns) * kLanes * Bf16::kBytes;
+    for (std::int64_t r = 0; r < block.rows; r += kLanes) {
+      unpack_columns<W, P>(w + r / kLanes * stride, block.cols, a.scratch + r / kLanes * panel);
     }
     many_block<P>(a, block, {a.scratch, panel, a.scratch});
   });

@@ -1,34 +1,78 @@
-// X for panels of integers: rounded to 16 bits by groups, which lie in records of their own. With 8 bits the
-// rounding of X would cost more than twice as much accuracy as that of the weights; the other 8 cost a second
-// product, for which reading the weights leaves time.
+// X for panels of integers: rounded by groups, which lie in records of their own, to 16 bits, that is, two
+// halves, or to 8, that is, one. With 8 bits the rounding of X costs more than twice as much accuracy as that
+// of weights to 8 bits; the other half costs a second product, for which reading the weights leaves time.
+// Weights of 4 bits lose a hundred times what X then does, so many tokens are rounded to 8 bits for them.
 
 /// The upper or the lower bytes of a group of X.
 struct InputHalf {
-  std::byte x[kGroup];  ///< signed bytes
+  std::byte x[kGroup];  ///< signed bytes, -127..127
   float scale;
-  std::int32_t start;  ///< minus the weights' bias times the sum of x
+  /// Minus the sum of x times the bias of weights, by Start; of q6_k for the first and the second kInputRun
+  /// columns.
+  std::int32_t starts[kStarts];
 };
-inline constexpr int kInputHalves = 2;
+inline constexpr std::int64_t kInputRun = kGroup / Q6K::kRuns;
 
-/// A group of X: a number is 256 times its upper byte, -127..127, plus its lower one, -128..127.
+/// A group of X: a number is its byte or, of two halves, kUpperByte times its upper byte plus its lower one.
+/// With 255 instead of 256 no byte is -128, which has no opposite.
+template <int Halves>
 struct InputGroup {
-  InputHalf halves[kInputHalves];  ///< upper, lower
+  InputHalf halves[static_cast<std::size_t>(Halves)];  ///< upper, lower
+  float sum;
 };
-inline constexpr float kLargestInput = 127 * 256 + 127;
+inline constexpr float kUpperByte = 255;
+template <int Halves>
+inline constexpr float kLargestInput = Halves == 1 ? 127 : 127 * kUpperByte + 127;
+
+/// What products with a run of weights start from.
+template <class W>
+std::int32_t start_of(const InputHalf& half, int run) {
+  if constexpr (W::kBias == 0) {
+    return 0;
+  } else {
+    return half.starts[W::kStart + run];
+  }
+}
 
 inline std::int64_t input_groups(std::int64_t cols) {
   return round_up(cols, kBlockColumns) / kGroup;
 }
 
 /// Records lie in tiles of TokenBlock tokens, [group][token] within each.
-template <int TokenBlock>
+template <int TokenBlock, int Halves>
 std::size_t integer_input_bytes(std::int64_t tokens, std::int64_t cols) noexcept {
-  return static_cast<std::size_t>(round_up(tokens, TokenBlock) * input_groups(cols)) * sizeof(InputGroup);
+  return static_cast<std::size_t>(round_up(tokens, TokenBlock) * input_groups(cols)) *
+         sizeof(InputGroup<Halves>);
+}
+
+/// Stores kInputRun rounded numbers as bytes from x on; returns the sums of each half's bytes.
+inline std::array<float, 1> split_run(const V* rounded, std::int64_t x, InputGroup<1>& to) {
+  V bytes_sum = zero();
+  QGEN_UNROLL
+  for (std::int64_t i = 0; i < kInputRun / kLanes; ++i) {
+    store_bytes(to.halves[0].x + x + i * kLanes, rounded[i]);
+    bytes_sum = bytes_sum + rounded[i];
+  }
+  return {sum(bytes_sum)};
+}
+
+inline std::array<float, 2> split_run(const V* rounded, std::int64_t x, InputGroup<2>& to) {
+  V upper_sum = zero(), lower_sum = zero();
+  QGEN_UNROLL
+  for (std::int64_t i = 0; i < kInputRun / kLanes; ++i) {
+    const V upper = round(rounded[i] * set(1 / kUpperByte));
+    const V lower = rounded[i] - upper * set(kUpperByte);
+    store_bytes(to.halves[0].x + x + i * kLanes, upper);
+    store_bytes(to.halves[1].x + x + i * kLanes, lower);
+    upper_sum = upper_sum + upper;
+    lower_sum = lower_sum + lower;
+  }
+  return {sum(upper_sum), sum(lower_sum)};
 }
 
 /// Rounds kGroup floats. Below 2^-100 they count as zeros: their inverses might be no floats.
-template <class W>
-void prepare_group(const float* x, InputGroup& to) {
+template <int Halves>
+void prepare_group(const float* x, InputGroup<Halves>& to) {
   constexpr int kVectors = static_cast<int>(kGroup / kLanes);
   V v[kVectors], most = zero(), bad = zero();
   QGEN_UNROLL
@@ -39,48 +83,52 @@ void prepare_group(const float* x, InputGroup& to) {
   }
   if (!all_below(bad, 1.0f)) {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-    to = {{{{}, kNan, 0}, {{}, kNan, 0}}};
+    to = {};
+    for (InputHalf& half : to.halves) half.scale = kNan;
+    to.sum = kNan;
     return;
   }
   const float top = largest(most);
-  const V inverse = set(top < 0x1p-100f ? 0.0f : kLargestInput / top);
-  V upper_sum = zero(), lower_sum = zero();
+  const V inverse = set(top < 0x1p-100f ? 0.0f : kLargestInput<Halves> / top);
   QGEN_UNROLL
-  for (int i = 0; i < kVectors; ++i) {
-    const V rounded = round(v[i] * inverse);
-    // The half above takes the tie, so that the lower byte is -128 rather than 128.
-    const V upper = round((rounded + set(0.5f)) * set(0x1p-8f));
-    const V lower = rounded - upper * set(256.0f);
-    store_bytes(to.halves[0].x + i * kLanes, upper);
-    store_bytes(to.halves[1].x + i * kLanes, lower);
-    upper_sum = upper_sum + upper;
-    lower_sum = lower_sum + lower;
+  for (int i = 0; i < kVectors; ++i) v[i] = round(v[i] * inverse);
+  const auto first = split_run(v, 0, to), second = split_run(v + kVectors / 2, kInputRun, to);
+  const float scale = top / kLargestInput<Halves>;
+  to.halves[Halves - 1].scale = scale;
+  if constexpr (Halves == 2) to.halves[0].scale = scale * kUpperByte;
+  for (std::size_t half = 0; half < Halves; ++half) {
+    const auto a = static_cast<std::int32_t>(first[half]), b = static_cast<std::int32_t>(second[half]);
+    std::int32_t* starts = to.halves[half].starts;
+    starts[kStartQ8] = -Q8::kBias * (a + b);
+    starts[kStartQ4] = -Q4::kBias * (a + b);
+    starts[kStartQ6K] = -Q6K::kBias * a;
+    starts[kStartQ6K + 1] = -Q6K::kBias * b;
   }
-  to.halves[1].scale = top / kLargestInput;
-  to.halves[0].scale = to.halves[1].scale * 256.0f;
-  to.halves[0].start = -W::kBias * static_cast<std::int32_t>(sum(upper_sum));
-  to.halves[1].start = -W::kBias * static_cast<std::int32_t>(sum(lower_sum));
+  // Below 2^24, so exact until it is scaled.
+  const float upper = first[0] + second[0], lower = first[Halves - 1] + second[Halves - 1];
+  to.sum = scale * (Halves == 1 ? lower : upper * kUpperByte + lower);
 }
 
 /// Rounds a token to records that lie `stride` apart.
-template <class W>
-void prepare_token(const float* x, std::int64_t cols, std::int64_t stride, InputGroup* to) {
+template <int Halves>
+void prepare_token(const float* x, std::int64_t cols, std::int64_t stride, InputGroup<Halves>* to) {
   const std::int64_t whole = cols / kGroup, all = input_groups(cols);
-  for (std::int64_t g = 0; g < whole; ++g) prepare_group<W>(x + g * kGroup, to[g * stride]);
+  for (std::int64_t g = 0; g < whole; ++g) prepare_group(x + g * kGroup, to[g * stride]);
   for (std::int64_t g = whole; g < all; ++g) {
     float part[kGroup] = {};
     for (std::int64_t c = g * kGroup; c < cols; ++c) part[c - g * kGroup] = x[c];
-    prepare_group<W>(part, to[g * stride]);
+    prepare_group(part, to[g * stride]);
   }
 }
 
-template <class W, int TokenBlock>
+/// One form for all types of integers, so that matrices of several types may share it.
+template <int TokenBlock, int Halves>
 void integer_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
                      std::int64_t cols, std::byte* input) noexcept {
-  InputGroup* records = reinterpret_cast<InputGroup*>(input);
+  auto* records = reinterpret_cast<InputGroup<Halves>*>(input);
   for (std::int64_t t = begin; t < end; ++t) {
-    InputGroup* tile = records + t / TokenBlock * TokenBlock * input_groups(cols);
-    prepare_token<W>(x + t * x_stride, cols, TokenBlock, tile + t % TokenBlock);
+    InputGroup<Halves>* tile = records + t / TokenBlock * TokenBlock * input_groups(cols);
+    prepare_token(x + t * x_stride, cols, TokenBlock, tile + t % TokenBlock);
   }
 }
 

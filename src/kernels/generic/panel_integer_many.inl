@@ -5,34 +5,46 @@
 inline constexpr std::int64_t kIntegerColumns = 1024;
 inline constexpr std::int64_t kIntegerRows = kBytePanels * kLanes;
 
-/// Some blocks of neighbouring panels times the same groups of a tile of X.
+/// Some columns of neighbouring panels times the same columns of a tile of X.
+template <int Halves>
 struct IntegerTile {
   const std::byte* w;
   std::int64_t panel_stride;  ///< bytes
-  std::int64_t blocks;
-  const InputGroup* x;
+  std::int64_t cols;
+  const InputGroup<Halves>* x;
   float* y;
   std::int64_t y_stride;
   std::int64_t last_rows;  ///< rows of the last panel that Y has
   bool first;              ///< set Y rather than add to it
 };
 
-/// Adds the products of one group of a block and one half of its X.
-template <class W, int group, int half, int Panels, int Tokens>
-void many_add_half(const std::byte* block, std::int64_t panel_stride, const InputGroup* x,
+/// The same block of neighbouring panels.
+template <class W, int Panels>
+struct PanelBlocks {
+  const std::byte* first;
+  std::int64_t stride;
+  typename W::Factors factors[static_cast<std::size_t>(Panels)];
+
+  [[nodiscard]] const std::byte* at(int panel) const { return first + panel * stride; }
+};
+
+/// Adds the products of a run of one group and one half of its X.
+template <class W, int group, int run, int half, int Panels, int Tokens, int Halves>
+void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scales, const InputGroup<Halves>* x,
                    Grid<Tokens, Panels>& sums) {
   using Products = typename W::Products;
+  constexpr int kRunVectors = kGroupVectors / W::kRuns;
   IntegerGrid<Tokens, Panels> products;
   QGEN_UNROLL
   for (int t = 0; t < Tokens; ++t) {
     QGEN_UNROLL
-    for (int p = 0; p < Panels; ++p) products[t][p] = Products::begin(x[t].halves[half].start);
+    for (int p = 0; p < Panels; ++p) products[t][p] = Products::begin(start_of<W>(x[t].halves[half], run));
   }
   QGEN_UNROLL
-  for (int i = 0; i < kGroupVectors; ++i) {
+  for (int i = run * kRunVectors; i < (run + 1) * kRunVectors; ++i) {
     IntegerRow<Panels> w;
     QGEN_UNROLL
-    for (int p = 0; p < Panels; ++p) w[p] = W::weights(block + p * panel_stride, group, i);
+    for (int p = 0; p < Panels; ++p) w[p] = W::weights(blocks.at(p), group, i);
     QGEN_UNROLL
     for (int t = 0; t < Tokens; ++t) {
       const I four = four_bytes(x[t].halves[half].x + 4 * i);
@@ -40,21 +52,57 @@ void many_add_half(const std::byte* block, std::int64_t panel_stride, const Inpu
       for (int p = 0; p < Panels; ++p) products[t][p] = Products::add(products[t][p], w[p], four);
     }
   }
-  Row<Panels> scales;
-  QGEN_UNROLL
-  for (int p = 0; p < Panels; ++p) scales[p] = W::scale(block + p * panel_stride, group);
   QGEN_UNROLL
   for (int t = 0; t < Tokens; ++t) {
+    const InputHalf& in = x[t].halves[half];
     QGEN_UNROLL
     for (int p = 0; p < Panels; ++p) {
-      const V total = to_float(Products::end(products[t][p], x[t].halves[half].start));
-      sums[t][p] = fma(total, scales[p] * set(x[t].halves[half].scale), sums[t][p]);
+      const V total = to_float(Products::end(products[t][p], start_of<W>(in, run)));
+      sums[t][p] = fma(total, scales[p] * set(in.scale), sums[t][p]);
     }
   }
 }
 
-template <class W, int Panels, int Tokens>
-void integer_many_tile(const IntegerTile& a) {
+template <class W, int group, int run, int Panels, int Tokens, int Halves>
+void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
+  Row<Panels> scales;
+  QGEN_UNROLL
+  for (int p = 0; p < Panels; ++p) scales[p] = W::scale(blocks.at(p), blocks.factors[p], group, run);
+  many_add_half<W, group, run, 0, Panels, Tokens>(blocks, scales, x, sums);
+  if constexpr (Halves == 2) many_add_half<W, group, run, 1, Panels, Tokens>(blocks, scales, x, sums);
+}
+
+template <class W, int group, int Panels, int Tokens, int Halves>
+void many_add_group(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
+  many_add_run<W, group, 0, Panels, Tokens>(blocks, x, sums);
+  if constexpr (W::kRuns == 2) many_add_run<W, group, 1, Panels, Tokens>(blocks, x, sums);
+  if constexpr (W::kHasMinimum) {
+    QGEN_UNROLL
+    for (int p = 0; p < Panels; ++p) {
+      const V minimum = W::minimum(blocks.at(p), blocks.factors[p], group);
+      QGEN_UNROLL
+      for (int t = 0; t < Tokens; ++t) sums[t][p] = fma(minimum, set(x[t].sum), sums[t][p]);
+    }
+  }
+}
+
+/// Adds the products of a super-block.
+template <class W, int Panels, int Tokens, int Halves>
+void many_add_super_block(const std::byte* w, std::int64_t panel_stride, const InputGroup<Halves>* x,
+                          Grid<Tokens, Panels>& sums) {
+  PanelBlocks<W, Panels> blocks{w, panel_stride, {}};
+  QGEN_UNROLL
+  for (int p = 0; p < Panels; ++p) blocks.factors[p] = W::factors(w + p * panel_stride);
+  for (std::int64_t b = 0; b < W::kBlocks; ++b) {
+    many_add_group<W, 0, Panels, Tokens>(blocks, x, sums);
+    many_add_group<W, 1, Panels, Tokens>(blocks, x + kByteTokens, sums);
+    blocks.first += W::kBlockBytes;
+    x += kBlockGroups * kByteTokens;
+  }
+}
+
+template <class W, int Panels, int Tokens, int Halves>
+void integer_many_tile(const IntegerTile<Halves>& a) {
   Grid<Tokens, Panels> sums = {};
   if (!a.first) {
     QGEN_UNROLL
@@ -65,15 +113,12 @@ void integer_many_tile(const IntegerTile& a) {
       }
     }
   }
-  const std::byte* block = a.w;
-  const InputGroup* x = a.x;
-  for (std::int64_t b = 0; b < a.blocks; ++b) {
-    many_add_half<W, 0, 0, Panels, Tokens>(block, a.panel_stride, x, sums);
-    many_add_half<W, 0, 1, Panels, Tokens>(block, a.panel_stride, x, sums);
-    many_add_half<W, 1, 0, Panels, Tokens>(block, a.panel_stride, x + kByteTokens, sums);
-    many_add_half<W, 1, 1, Panels, Tokens>(block, a.panel_stride, x + kByteTokens, sums);
-    block += W::kBytes;
-    x += kBlockGroups * kByteTokens;
+  const std::byte* w = a.w;
+  const InputGroup<Halves>* x = a.x;
+  for (std::int64_t c = 0; c < a.cols; c += W::kColumns) {
+    many_add_super_block<W, Panels, Tokens>(w, a.panel_stride, x, sums);
+    w += W::kBytes;
+    x += W::kColumns / kGroup * kByteTokens;
   }
   QGEN_UNROLL
   for (int t = 0; t < Tokens; ++t) {
@@ -85,15 +130,15 @@ void integer_many_tile(const IntegerTile& a) {
 }
 
 /// kIntegerRows, at most, from `row` on and kIntegerColumns from `column` on for all tokens.
-template <class W>
+template <class W, int Halves>
 void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t column) {
   const std::int64_t groups = input_groups(a.cols);
   const std::int64_t rows = std::min(kIntegerRows, a.rows - row), panels = round_up(rows, kLanes) / kLanes;
   const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
-  IntegerTile tile{a.w + row / kLanes * stride + column / kBlockColumns * W::kBytes,
+  IntegerTile<Halves> tile{a.w + row / kLanes * stride + column / W::kColumns * W::kBytes,
                    stride,
-                   std::min(kIntegerColumns, groups * kGroup - column) / kBlockColumns,
-                   reinterpret_cast<const InputGroup*>(a.input) + column / kGroup * kByteTokens,
+                   std::min(kIntegerColumns, a.cols - column),
+                   reinterpret_cast<const InputGroup<Halves>*>(a.input) + column / kGroup * kByteTokens,
                    a.y + row,
                    a.y_stride,
                    rows - (panels - 1) * kLanes,
@@ -109,17 +154,27 @@ void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t colu
   });
 }
 
-template <class W>
+template <class W, int Halves>
 void integer_many_multiply(const MatmulArgs& a) noexcept {
   for (std::int64_t row = 0; row < a.rows; row += kIntegerRows) {
     // At least once, so that Y is set where W has no columns.
-    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns) integer_many_block<W>(a, row, c);
+    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns) integer_many_block<W, Halves>(a, row, c);
   }
 }
 
+template <class W, int Halves>
+constexpr MatmulKernel integer_many_kernel() {
+  return {kByteTokens, integer_input_bytes<kByteTokens, Halves>, no_scratch_bytes,
+          integer_prepare<kByteTokens, Halves>, integer_many_multiply<W, Halves>};
+}
+
+/// `pack`: nothing where a type is made of stored blocks only.
 template <class W>
-constexpr PackedKernels integer_kernels() {
-  const MatmulKernel many{kByteTokens, integer_input_bytes<kByteTokens>, no_scratch_bytes,
-                          integer_prepare<W, kByteTokens>, integer_many_multiply<W>};
-  return {kLanes, integer_panel_bytes<W>, pack_integer_panel<W>, integer_few_kernel<W>(), many, many};
+constexpr PackedKernels integer_kernels(decltype(PackedKernels::pack) pack) {
+  return {kLanes,
+          integer_panel_bytes<W>,
+          pack,
+          integer_few_kernel<W>(),
+          integer_many_kernel<W, 2>(),
+          integer_many_kernel<W, W::kBulkHalves>()};
 }

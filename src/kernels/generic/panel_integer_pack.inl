@@ -107,14 +107,28 @@ inline void store_quads(Q8, const Quads (&quads)[kBlockGroups], std::byte* block
   const I flip = set_int(Q8::kBias == 128 ? 0 : static_cast<std::int32_t>(0x80808080u));
   for (int g = 0; g < kBlockGroups; ++g) {
     for (int i = 0; i < kGroupVectors; ++i) {
-      store_int(block + (g * kGroupVectors + i) * Q8::kVectorBytes, quads[g][i] ^ flip);
+      store_int(block + (g * kGroupVectors + i) * kVectorBytes, quads[g][i] ^ flip);
     }
   }
 }
 
-inline void store_quads(Q4, const Quads (&quads)[kBlockGroups], std::byte* block) {
+/// Of four-bit types.
+template <class W>
+void store_quads(W, const Quads (&quads)[kBlockGroups], std::byte* block) {
   for (int i = 0; i < kGroupVectors; ++i) {
-    store_int(block + i * Q4::kVectorBytes, quads[0][i] | shift_left<4>(quads[1][i]));
+    store_int(block + i * kVectorBytes, quads[0][i] | shift_left<4>(quads[1][i]));
+  }
+}
+
+inline void store_quads(Q6K, const Quads (&quads)[kBlockGroups], std::byte* block) {
+  constexpr int kHalf = kGroupVectors / Q6K::kRuns;
+  for (int i = 0; i < kGroupVectors; ++i) {
+    store_int(block + i * kVectorBytes, low_nibbles(quads[0][i]) | shift_left<4>(low_nibbles(quads[1][i])));
+  }
+  for (int i = 0; i < kHalf; ++i) {
+    const I first = high_nibbles(quads[0][i]) | shift_left<2>(high_nibbles(quads[0][i + kHalf]));
+    const I second = high_nibbles(quads[1][i]) | shift_left<2>(high_nibbles(quads[1][i + kHalf]));
+    store_int(block + Q6K::kUpper + i * kVectorBytes, first | shift_left<4>(second));
   }
 }
 
@@ -127,7 +141,7 @@ void pack_integer_panel(const float* w, std::int64_t stride, std::int64_t rows, 
     for (std::int64_t g = 0; g < kBlockGroups; ++g) {
       GroupColumns columns;
       load_columns(w + c + g * kGroup, stride, rows, cols - c - g * kGroup, columns);
-      round_to(W{}, columns, block + W::kScales + g * W::kVectorBytes / kBlockGroups, quads[g]);
+      round_to(W{}, columns, block + W::kScales + g * kVectorBytes / kBlockGroups, quads[g]);
     }
     store_quads(W{}, quads, block);
   }

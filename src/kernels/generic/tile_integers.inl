@@ -13,14 +13,13 @@ inline std::size_t tile_integer_scratch(std::int64_t cols) noexcept {
 template <class W, class Tiles>
 void tile_multiply_integers(Tiles& registers, const MatmulArgs& a) {
   const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
-  const std::int64_t blocks = round_up(a.cols, kBlockColumns) / kBlockColumns;
-  const std::int64_t unpacked = blocks * kBlockColumns * kTileRows * Bf16::kBytes;
+  const std::int64_t unpacked = round_up(a.cols, W::kColumns) * kTileRows * Bf16::kBytes;
   registers.configure(full_tiles());
   for (std::int64_t row = 0; row < a.rows; row += 2 * kTileRows) {
     const std::byte* w = a.w + row / kTileRows * stride;
     const bool two = a.rows - row > kTileRows;
-    unpack_blocks<W, TilePairs>(w, blocks, a.scratch);
-    if (two) unpack_blocks<W, TilePairs>(w + stride, blocks, a.scratch + unpacked);
+    unpack_columns<W, TilePairs>(w, a.cols, a.scratch);
+    if (two) unpack_columns<W, TilePairs>(w + stride, a.cols, a.scratch + unpacked);
     // Prefetching walks twice as many bytes as the next panels have, harmlessly.
     tile_panels(registers, a, {a.scratch, two ? unpacked : 0, w + 2 * stride}, row);
   }

@@ -184,6 +184,11 @@ I shift_left(I v) {
   return _mm256_slli_epi32(v, n);
 }
 
+template <int n>
+I shift_right(I v) {
+  return _mm256_srli_epi32(v, n);
+}
+
 inline I low_nibbles(I v) {
   return _mm256_and_si256(v, _mm256_set1_epi8(15));
 }

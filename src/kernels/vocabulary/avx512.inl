@@ -184,6 +184,11 @@ I shift_left(I v) {
   return _mm512_slli_epi32(v, n);
 }
 
+template <int n>
+I shift_right(I v) {
+  return _mm512_srli_epi32(v, n);
+}
+
 /// Byte n of every lane, 0..255. Only here: weights are unpacked to bf16 by tables that build on AVX-512.
 template <int n>
 I unsigned_byte(I v) {
@@ -214,3 +219,4 @@ struct ByteProducts {
 };
 
 using NibbleProducts = ByteProducts;
+using SixBitProducts = ByteProducts;

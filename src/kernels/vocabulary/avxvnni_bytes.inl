@@ -8,3 +8,4 @@ struct ByteProducts {
 };
 
 using NibbleProducts = ByteProducts;
+using SixBitProducts = ByteProducts;

@@ -169,6 +169,11 @@ I shift_left(I v) {
   return vshlq_n_s32(v, n);
 }
 
+template <int n>
+I shift_right(I v) {
+  return vshrq_n_s32(v, n);
+}
+
 inline I low_nibbles(I v) {
   return vreinterpretq_s32_u8(vandq_u8(vreinterpretq_u8_s32(v), vdupq_n_u8(15)));
 }
@@ -202,3 +207,4 @@ struct ByteProducts {
 };
 
 using NibbleProducts = ByteProducts;
+using SixBitProducts = ByteProducts;

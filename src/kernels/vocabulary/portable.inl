@@ -25,18 +25,18 @@
 //
 //   kBytePanels, kByteTokens        vectors and tokens of a register tile of products of bytes
 //   kByteFewTokens       tokens of one with a single vector
-//   I                    vector of integers with the operators | and ^
+//   I                    vector of integers with the operators |, & and ^
 //   load_int, store_int, set_int    as load, store and set
 //   to_int, to_float     of integers below 2^24, exactly
-//   shift_left<n>(v)     of every lane
+//   shift_left<n>, shift_right<n>   of every lane; what comes in from the left may be anything
 //   low_nibbles, high_nibbles       that half of every byte, 0..15
 //   load_bytes           kLanes signed bytes as floats
 //   store_bytes(to, v)   integers in -128..127 as kLanes signed bytes
 //   ByteProducts         a sum for every lane: begin(start), then up to eight times add(sum, w, x), four
-//                        products of bytes in w, -127..127 plus kBias, by signed ones in x, -128..127, then
+//                        products of bytes in w, -128..127 plus kBias, by signed ones in x, -127..127, then
 //                        end(sum, start), which includes start, 0 where kBias is 0. kBias is 128 where the
 //                        processor multiplies unsigned by signed bytes, else 0.
-//   NibbleProducts       the same for w of 0..15; start may be anything
+//   NibbleProducts, SixBitProducts  the same for w of 0..15 and of 0..63; start may be anything
 
 using V = float __attribute__((vector_size(16)));
 using I = std::int32_t __attribute__((vector_size(16)));
@@ -206,6 +206,11 @@ I shift_left(I v) {
   return v << n;
 }
 
+template <int n>
+I shift_right(I v) {
+  return v >> n;
+}
+
 inline I low_nibbles(I v) {
   return v & 0x0F0F0F0F;
 }
@@ -239,3 +244,4 @@ struct ByteProducts {
 };
 
 using NibbleProducts = ByteProducts;
+using SixBitProducts = ByteProducts;

@@ -4,7 +4,7 @@
 
 namespace qgen {
 
-/// Qwen3 and its neighbours that differ by flags: Qwen2, Llama, Mistral.
+/// Qwen3, with experts or without, and its neighbours that differ by flags: Qwen2, Llama, Mistral.
 const Architecture& qwen3_architecture();
 
 }  // namespace qgen

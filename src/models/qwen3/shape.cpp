@@ -12,7 +12,7 @@
 namespace qgen {
 namespace {
 
-constexpr std::array<FamilyMember, 4> kMembers{{
+constexpr std::array<FamilyMember, 5> kMembers{{
     {.model_type = "qwen3",
      .qk_norm = true,
      .qkv_bias = false,
@@ -20,6 +20,14 @@ constexpr std::array<FamilyMember, 4> kMembers{{
      .head_dim = 128,
      .max_position_embeddings = 32768,
      .window = WindowRule::switched},
+    {.model_type = "qwen3_moe",
+     .qk_norm = true,
+     .qkv_bias = false,
+     .attention_bias = true,
+     .head_dim = 0,
+     .max_position_embeddings = 32768,
+     .window = WindowRule::all_switched,
+     .experts = true},
     {.model_type = "qwen2",
      .qk_norm = false,
      .qkv_bias = true,
@@ -92,8 +100,9 @@ void check_layer_types(const ModelConfig& config) {
 }
 
 bool has_sliding_layer(const ModelConfig& config, WindowRule rule) {
-  if (rule != WindowRule::switched) return rule == WindowRule::always;
+  if (rule == WindowRule::never || rule == WindowRule::always) return rule == WindowRule::always;
   if (!config.use_sliding_window.value_or(false)) return false;
+  if (rule == WindowRule::all_switched) return true;
   if (!config.layer_types.empty())
     return std::ranges::find(config.layer_types, kSliding) != config.layer_types.end();
   return config.num_hidden_layers > config.max_window_layers.value_or(kMaxWindowLayers);
@@ -130,7 +139,40 @@ void check_heads(const ModelConfig& config, const PlanDims& dims) {
   }
 }
 
+/// How many of the layers have experts, from the rule alone: the number of layers is not borne out yet.
+std::int64_t count_sparse(const DecoderShape& shape) {
+  if (shape.sparse_step == 0) return 0;
+  const auto excepted = std::ranges::count_if(shape.dense_layers, [&](std::int64_t layer) {
+    return layer < shape.dims.layers && (layer + 1) % shape.sparse_step == 0;
+  });
+  return shape.dims.layers / shape.sparse_step - excepted;
+}
+
+void read_experts(const ModelConfig& config, DecoderShape& shape) {
+  shape.sparse_step = config.decoder_sparse_step.value_or(1);
+  shape.dense_layers = config.mlp_only_layers;
+  std::ranges::sort(shape.dense_layers);
+  const auto repeated = std::ranges::unique(shape.dense_layers);
+  shape.dense_layers.erase(repeated.begin(), repeated.end());
+  if (count_sparse(shape) == 0) return;
+
+  PlanDims& dims = shape.dims;
+  dims.experts = stated(config, config.num_experts, "num_experts");
+  dims.experts_per_token = stated(config, config.num_experts_per_tok, "num_experts_per_tok");
+  dims.expert_width = stated(config, config.moe_intermediate_size, "moe_intermediate_size");
+  if (dims.experts_per_token > dims.experts) {
+    fail(config, "num_experts_per_tok: at most num_experts " + std::to_string(dims.experts) + " expected, " +
+                     std::to_string(dims.experts_per_token) + " found");
+  }
+  shape.norm_topk_prob = config.norm_topk_prob.value_or(false);
+}
+
 }  // namespace
+
+bool DecoderShape::has_experts(std::int64_t layer) const {
+  return sparse_step != 0 && (layer + 1) % sparse_step == 0 &&
+         !std::ranges::binary_search(dense_layers, layer);
+}
 
 std::span<const FamilyMember> family_members() {
   return kMembers;
@@ -146,7 +188,10 @@ DecoderShape decoder_shape(const ModelConfig& config, const StoredTensor* q_proj
   dims.heads = stated(config, config.num_attention_heads, "num_attention_heads");
   dims.kv_heads = config.num_key_value_heads == 0 ? dims.heads : config.num_key_value_heads;
   dims.head_dim = head_dim(config, member, q_proj);
-  dims.feed_forward = stated(config, config.intermediate_size, "intermediate_size");
+  if (member.experts) read_experts(config, shape);
+  if (count_sparse(shape) < dims.layers) {
+    dims.feed_forward = stated(config, config.intermediate_size, "intermediate_size");
+  }
   dims.vocab = stated(config, config.vocab_size, "vocab_size");
   check_heads(config, dims);
   check_layer_types(config);

@@ -115,14 +115,19 @@ static_assert(sizeof(BlockQ5_0) == 22 && sizeof(BlockQ5_1) == 24 && sizeof(Block
 static_assert(sizeof(BlockQ3K) == 110 && sizeof(BlockQ4K) == 144 && sizeof(BlockQ5K) == 176);
 static_assert(sizeof(BlockQ6K) == 210 && sizeof(BlockIq4Nl) == 18 && sizeof(BlockIq4Xs) == 136);
 
-/// Calls f(block, its elements in dst) for the blocks of n elements. Each block is copied first: src may have
-/// any address, and the compiler sees that writing to dst cannot change it.
+/// The block at any address. A copy, so that the compiler sees that writing elsewhere cannot change it.
+template <class Block>
+Block load_block(const std::byte* src) noexcept {
+  Block block;
+  std::memcpy(&block, src, sizeof block);
+  return block;
+}
+
+/// Calls f(block, its elements in dst) for the blocks of n elements.
 template <class Block, class Function>
 void read_blocks(const std::byte* src, std::int64_t n, float* dst, const Function& f) {
   for (; n > 0; n -= Block::kElements, src += sizeof(Block), dst += Block::kElements) {
-    Block block;
-    std::memcpy(&block, src, sizeof block);
-    f(block, dst);
+    f(load_block<Block>(src), dst);
   }
 }
 
