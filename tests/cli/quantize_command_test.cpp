@@ -66,7 +66,7 @@ TEST_P(QuantizeFolder, WithoutRoundingGivesTheReplyOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Folders, QuantizeFolder,
                          ::testing::Values("llama3", "llama_linear_v4", "mistral", "qwen2",
                                            "qwen3_bf16_gqa2_tied", "qwen3_bias", "qwen3_f16_gqa4",
-                                           "qwen3_f32_gqa1", "qwen3_sharded", "qwen3_yarn_v4"));
+                                           "qwen3_f32_gqa1", "qwen3_moe", "qwen3_sharded", "qwen3_yarn_v4"));
 
 class QuantizeTensors : public QuantizeFolder {};
 
