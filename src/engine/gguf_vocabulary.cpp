@@ -49,6 +49,9 @@ class VocabularyReader {
     const std::optional<std::string_view> model = metadata_.text(kModel);
     if (!model) metadata_.fail(kModel, "missing");
     if (*model == "gpt2") return;
+    if (*model == "none" || *model == "no_vocab") {
+      metadata_.fail(kModel, in_quotes(*model) + ": the file has no tokenizer", ErrorKind::unsupported);
+    }
     const std::string kind = *model == "llama" ? " (SentencePiece)" : "";
     metadata_.fail(kModel, in_quotes(*model) + kind + " is not supported, only byte-level BPE (\"gpt2\") is",
                    ErrorKind::unsupported);

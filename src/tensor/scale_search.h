@@ -48,10 +48,12 @@ float dot(const float* x, const float* y) noexcept {
 /// q = (x + shift) * inverse_scale, rounded, within [low, high].
 template <std::size_t kCount>
 Group<kCount> rounded(const float* x, float shift, float inverse_scale, float low, float high) noexcept {
+  // One step in each loop: joined, the two comparisons keep g++ from vectorising them. NaN becomes `low`.
   Group<kCount> q;
-  for (std::size_t i = 0; i < kCount; ++i) {
-    q[i] = nearest(clamped((x[i] + shift) * inverse_scale, low, high));
-  }
+  for (std::size_t i = 0; i < kCount; ++i) q[i] = (x[i] + shift) * inverse_scale;
+  for (std::size_t i = 0; i < kCount; ++i) q[i] = q[i] > low ? q[i] : low;
+  for (std::size_t i = 0; i < kCount; ++i) q[i] = q[i] < high ? q[i] : high;
+  for (std::size_t i = 0; i < kCount; ++i) q[i] = nearest(q[i]);
   return q;
 }
 

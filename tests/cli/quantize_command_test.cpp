@@ -66,7 +66,7 @@ TEST_P(QuantizeFolder, WithoutRoundingGivesTheReplyOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Folders, QuantizeFolder,
                          ::testing::Values("llama3", "llama_linear_v4", "mistral", "qwen2",
                                            "qwen3_bf16_gqa2_tied", "qwen3_bias", "qwen3_f16_gqa4",
-                                           "qwen3_f32_gqa1", "qwen3_sharded", "qwen3_yarn_v4"));
+                                           "qwen3_f32_gqa1", "qwen3_moe", "qwen3_sharded", "qwen3_yarn_v4"));
 
 class QuantizeTensors : public QuantizeFolder {};
 
@@ -103,7 +103,8 @@ TEST_F(Quantize, TypesGoToTheTensorsThatTheHelpNames) {
   const Result result = quantize(model, "q4_0", {"--head", "q8_0"});
   ASSERT_EQ(result.status, 0) << result.err;
   std::int64_t blocks = 0;
-  for (const auto& [name, tensor] : Gguf::open(out()).tensors()) {
+  const Gguf file = Gguf::open(out());
+  for (const auto& [name, tensor] : file.tensors()) {
     const bool fits = tensor.shape.back() % 32 == 0;
     if (tensor.shape.size() == 1) {
       EXPECT_EQ(tensor.dtype, DType::f32) << name;

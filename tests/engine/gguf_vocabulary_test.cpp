@@ -85,6 +85,7 @@ TEST(GgufVocabulary, RefusesOtherKindsByName) {
   };
   EXPECT_THAT(of_model("llama"),
               HasSubstr("tokenizer.ggml.model: \"llama\" (SentencePiece) is not supported"));
+  EXPECT_THAT(of_model("none"), HasSubstr("\"none\": the file has no tokenizer"));
   EXPECT_THAT(of_model("bert"), HasSubstr("\"bert\" is not supported"));
   EXPECT_THAT(refusal(GgufWriter()), HasSubstr("tokenizer.ggml.model: missing"));
 }

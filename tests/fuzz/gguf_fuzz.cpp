@@ -58,9 +58,9 @@ void read_file(qgen::Bytes file) {
   });
   try_read([&] { (void)qgen::gguf_generation_config(gguf.metadata()); });
   try_read([&] {
-    const auto tokenizer =
-        qgen::Tokenizer::from_parts(qgen::read_gguf_vocabulary(gguf.metadata()), "input");
-    for (const qgen::TokenId id : tokenizer.encode("The 12 \xE2\x82\xAC <|im_end|>", {.parse_special = true})) {
+    const auto tokenizer = qgen::Tokenizer::from_parts(qgen::read_gguf_vocabulary(gguf.metadata()), "input");
+    for (const qgen::TokenId id :
+         tokenizer.encode("The 12 \xE2\x82\xAC <|im_end|>", {.parse_special = true})) {
       check(tokenizer.is_known(id));
     }
   });

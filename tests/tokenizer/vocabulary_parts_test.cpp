@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "support/files.h"
 #include "tokenizer/support.h"
 
 namespace qgen {
@@ -215,6 +216,57 @@ TEST(VocabularyParts, MergesOfWhatTheVocabularyLacksAreRefused) {
   expect_refused(parts, {"merge 0", "needs the piece \"ab\""});
   parts.pieces.push_back({256, {"ab", true, true}});  // a control token is no piece
   expect_refused(parts, {"merge 0", "needs the piece \"ab\""});
+}
+
+/// A folder with these files of tests/golden/tokenizer.
+class Folder {
+ public:
+  explicit Folder(const std::string& tokenizer, const std::string& config = "") {
+    std::filesystem::copy_file(
+        tokenizer == "tales" ? std::filesystem::path(QGEN_TALES_TOKENIZER) : golden(tokenizer + ".json"),
+        folder_.path() / "tokenizer.json");
+    if (!config.empty()) test::write_file(folder_.path() / "tokenizer_config.json", config);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
+
+ private:
+  test::TempFolder folder_;
+};
+
+class GoldenFolder : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenFolder, MakeTheTokenizerOfTheFolder) {
+  const Folder folder(GetParam());
+  const Tokenizer tokenizer = Tokenizer::from_parts(Tokenizer::parts_of_folder(folder.path()), "parts");
+  std::size_t compared = 0;
+  for (const Json& line : golden_lines(std::string(GetParam()) + ".jsonl")) {
+    const std::string& text = *line.find("t")->as_string();
+    ASSERT_EQ(tokenizer.encode(text, {.parse_special = true, .add_bos = true}), ids_of(*line.find("i")))
+        << text;
+    ++compared;
+  }
+  EXPECT_GT(compared, 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, GoldenFolder, ::testing::Values("gpt2", "llama3", "smollm2", "tales"));
+
+TEST(FolderParts, HaveTheControlTokensOfTheConfigAndItsTemplate) {
+  const Folder folder("gpt2",
+                      R"({"bos_token":"<|endoftext|>","eos_token":"<|endoftext|>","chat_template":"x"})");
+  const VocabularyParts parts = Tokenizer::parts_of_folder(folder.path());
+  const auto end = Tokenizer::from_folder(folder.path()).find("<|endoftext|>");
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(parts.bos, end);
+  EXPECT_EQ(parts.eos, end);
+  EXPECT_FALSE(parts.add_bos || parts.add_eos);
+  EXPECT_EQ(parts.chat_template, "x");
+  EXPECT_EQ(parts.split, "gpt-2");
+}
+
+TEST(FolderParts, WaysOfSplittingWithoutANameAreRefused) {
+  const Folder folder("prefixed");
+  expect_error(ErrorKind::unsupported, {"way of splitting text has no name"},
+               [&] { static_cast<void>(Tokenizer::parts_of_folder(folder.path())); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ converter: the same weights, so the logits of their expected.json hold for these
 
     pip install gguf safetensors torch
     tools/reference/gguf_models.py [NAME...]        # default: all, into tests/golden/gguf
+    tools/reference/gguf_models.py --seeds          # tests/fuzz/corpus/gguf_fuzz
 
 Llama's q and k have their rows reordered so that the halves of a pair are neighbours; "llama3" frequencies become the
 tensor rope_freqs, which divides them. Vectors are written in binary32, matrices as the folder has them.
@@ -154,7 +155,43 @@ def build(name):
     writer.close()
 
 
+def build_seed(architecture, experts=False, kind=TYPES.F32):
+    """A file of some hundred bytes that holds everything which is read."""
+    out = ROOT.parent / "fuzz" / "corpus" / "gguf_fuzz" / architecture
+    out.parent.mkdir(exist_ok=True)
+    writer = gguf.GGUFWriter(out, architecture)
+    config = dict(num_hidden_layers=1, max_position_embeddings=8, hidden_size=32, intermediate_size=32)
+    config |= dict(num_attention_heads=2, num_key_value_heads=1, rms_norm_eps=1e-6, vocab_size=6)
+    rope = dict(rope_type="yarn", rope_theta=1e4, factor=2.0, original_max_position_embeddings=4)
+    write_config(writer, config, rope if architecture == "qwen3" else dict(rope, rope_type="default"), 16)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("llama-bpe" if architecture == "llama" else "qwen2")
+    writer.add_token_list(["T", "h", "e", "he", "<|im_end|>", "[PAD5]"])
+    writer.add_token_types([1, 1, 1, 1, 3, 5])
+    writer.add_token_merges(["h e"])
+    writer.add_bos_token_id(4)
+    writer.add_eos_token_id(4)
+    if experts:
+        writer.add_expert_count(2)
+        writer.add_expert_used_count(1)
+        writer.add_expert_feed_forward_length(1)
+        for name in ("gate", "up"):
+            writer.add_tensor(f"blk.0.ffn_{name}_exps.weight", np.zeros((2, 1, 4), dtype=np.float32))
+    if architecture == "llama":
+        writer.add_tensor("rope_freqs.weight", np.ones(8, dtype=np.float32))
+    writer.add_tensor("token_embd.weight", gguf.quants.quantize(np.ones((6, 32), dtype=np.float32), kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def main():
+    if sys.argv[1:] == ["--seeds"]:
+        build_seed("qwen3")
+        build_seed("llama", kind=TYPES.Q8_0)
+        build_seed("qwen3moe", experts=True, kind=TYPES.Q4_0)
+        return
     for name in sys.argv[1:] or MODELS:
         build(name)
 

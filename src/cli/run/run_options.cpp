@@ -28,6 +28,7 @@ Examples:
 
 Commands (qgen COMMAND --help tells more):
   qgen tokenize     text to token ids and back
+  qgen quantize     a model as a GGUF file with smaller weights
   qgen doctor       what was found on this machine and what is chosen
   qgen bench        the same as qgen --bench
 
