@@ -32,8 +32,7 @@ OptionSet::Setter path_setter(std::string& target) {
 void declare_model(OptionSet& set, ModelOptions& options) {
   set.value("-m,--model", "MODEL",
             "Model folder in Hugging Face format, a GGUF file, or the name (org/name, org/name@revision) of "
-            "a model "
-            "that Hugging Face's tools have downloaded (default: the small built-in model)",
+            "a model that Hugging Face's tools have downloaded (default: the small built-in model)",
             path_setter(options.path));
   set.value(
       "--checkpoint", "FILE",

@@ -30,8 +30,8 @@ struct PanelBlocks {
 
 /// Adds the products of a run of one group and one half of its X.
 template <class W, int group, int run, int half, int Panels, int Tokens, int Halves>
-void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scales, const InputGroup<Halves>* x,
-                   Grid<Tokens, Panels>& sums) {
+void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scales,
+                   const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
   using Products = typename W::Products;
   constexpr int kRunVectors = kGroupVectors / W::kRuns;
   IntegerGrid<Tokens, Panels> products;
@@ -64,7 +64,8 @@ void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scal
 }
 
 template <class W, int group, int run, int Panels, int Tokens, int Halves>
-void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
+void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x,
+                  Grid<Tokens, Panels>& sums) {
   Row<Panels> scales;
   QGEN_UNROLL
   for (int p = 0; p < Panels; ++p) scales[p] = W::scale(blocks.at(p), blocks.factors[p], group, run);
@@ -73,7 +74,8 @@ void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>
 }
 
 template <class W, int group, int Panels, int Tokens, int Halves>
-void many_add_group(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
+void many_add_group(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x,
+                    Grid<Tokens, Panels>& sums) {
   many_add_run<W, group, 0, Panels, Tokens>(blocks, x, sums);
   if constexpr (W::kRuns == 2) many_add_run<W, group, 1, Panels, Tokens>(blocks, x, sums);
   if constexpr (W::kHasMinimum) {
@@ -135,14 +137,15 @@ void integer_many_block(const MatmulArgs& a, std::int64_t row, std::int64_t colu
   const std::int64_t groups = input_groups(a.cols);
   const std::int64_t rows = std::min(kIntegerRows, a.rows - row), panels = round_up(rows, kLanes) / kLanes;
   const auto stride = static_cast<std::int64_t>(integer_panel_bytes<W>(a.cols));
-  IntegerTile<Halves> tile{a.w + row / kLanes * stride + column / W::kColumns * W::kBytes,
-                   stride,
-                   std::min(kIntegerColumns, a.cols - column),
-                   reinterpret_cast<const InputGroup<Halves>*>(a.input) + column / kGroup * kByteTokens,
-                   a.y + row,
-                   a.y_stride,
-                   rows - (panels - 1) * kLanes,
-                   column == 0};
+  IntegerTile<Halves> tile{
+      a.w + row / kLanes * stride + column / W::kColumns * W::kBytes,
+      stride,
+      std::min(kIntegerColumns, a.cols - column),
+      reinterpret_cast<const InputGroup<Halves>*>(a.input) + column / kGroup * kByteTokens,
+      a.y + row,
+      a.y_stride,
+      rows - (panels - 1) * kLanes,
+      column == 0};
   with_constant<kBytePanels>(panels, [&](auto count) {
     for (std::int64_t t = 0; t < a.tokens; t += kByteTokens) {
       with_constant<kByteTokens>(std::min<std::int64_t>(kByteTokens, a.tokens - t), [&](auto tokens) {
@@ -158,7 +161,8 @@ template <class W, int Halves>
 void integer_many_multiply(const MatmulArgs& a) noexcept {
   for (std::int64_t row = 0; row < a.rows; row += kIntegerRows) {
     // At least once, so that Y is set where W has no columns.
-    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns) integer_many_block<W, Halves>(a, row, c);
+    for (std::int64_t c = 0; c == 0 || c < a.cols; c += kIntegerColumns)
+      integer_many_block<W, Halves>(a, row, c);
   }
 }
 
