@@ -30,11 +30,11 @@ OptionSet::Setter path_setter(std::string& target) {
 }  // namespace
 
 void declare_model(OptionSet& set, ModelOptions& options) {
-  set.value(
-      "-m,--model", "MODEL",
-      "Model folder in Hugging Face format, a GGUF file, or the name (org/name, org/name@revision) of a model "
-      "that Hugging Face's tools have downloaded (default: the small built-in model)",
-      path_setter(options.path));
+  set.value("-m,--model", "MODEL",
+            "Model folder in Hugging Face format, a GGUF file, or the name (org/name, org/name@revision) of "
+            "a model "
+            "that Hugging Face's tools have downloaded (default: the small built-in model)",
+            path_setter(options.path));
   set.value(
       "--checkpoint", "FILE",
       "A model saved by torch.save: the language model of the course CS336, or the Qwen3 of the book Build a "
