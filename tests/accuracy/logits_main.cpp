@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "qgen/engine/engine.h"
+#include "qgen/weights/gguf.h"
 
 namespace {
 
@@ -35,7 +36,8 @@ int run(std::span<char*> arguments) {
   options.device_options.weights = words[1];
   options.device_options.kv = words[2];
   options.device_options.kernels = words[3] == "best" ? "" : words[3];
-  const qgen::Engine engine = qgen::Engine::from_folder(words[0], options, {});
+  const qgen::Engine engine = qgen::is_gguf(words[0]) ? qgen::Engine::from_gguf(words[0], options, {})
+                                                      : qgen::Engine::from_folder(words[0], options, {});
   std::cerr << engine.executor().description() << "\n";
   std::ofstream out(words[5], std::ios::binary);
   for (std::string line; std::getline(std::cin, line);) {

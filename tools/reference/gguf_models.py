@@ -13,6 +13,7 @@ tensor rope_freqs, which divides them. Vectors are written in binary32, matrices
 import json
 import math
 import pathlib
+import re
 import sys
 
 import gguf
@@ -32,6 +33,7 @@ MODELS = {
     "llama3": ("llama", {}),
     "llama_linear_v4": ("llama", {}),
     "mistral": ("llama", {}),
+    "qwen3_moe": ("qwen3moe", {}),
 }
 
 
@@ -82,6 +84,10 @@ def write_config(writer, config, rope, head_dim):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    if "num_experts" in config:
+        writer.add_expert_count(config["num_experts"])
+        writer.add_expert_used_count(config["num_experts_per_tok"])
+        writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
     writer.add_vocab_size(config["vocab_size"])
     writer.add_sampling_temp(0.6)
     writer.add_sampling_top_k(20)
@@ -110,11 +116,23 @@ def write_tokenizer(writer, folder, vocab_size):
     writer.add_chat_template("{% for m in messages %}{{ m['content'] }}{% endfor %}")
 
 
+def stack_experts(tensors):
+    """One tensor [E, rows, cols] for the matrices of a layer's experts."""
+    stacks, rest = {}, {}
+    for name, tensor in tensors.items():
+        found = re.fullmatch(r"(.*\.experts)\.(\d+)\.(.*)", name)
+        if found:
+            stacks.setdefault(f"{found[1]}.{found[3]}", {})[int(found[2])] = tensor
+        else:
+            rest[name] = tensor
+    return rest | {name: torch.stack([each[i] for i in range(len(each))]) for name, each in stacks.items()}
+
+
 def write_tensors(writer, tensors, config, architecture, rope, head_dim):
     names = gguf.get_tensor_name_map(writer.arch_enum, config["num_hidden_layers"])
     if rope["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(rope, head_dim))
-    for name, tensor in tensors.items():
+    for name, tensor in stack_experts(tensors).items():
         if architecture == "llama" and ".q_proj" in name:
             tensor = permute(tensor, config["num_attention_heads"])
         if architecture == "llama" and ".k_proj" in name:
