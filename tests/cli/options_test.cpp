@@ -96,7 +96,6 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(LaterParts, BadOptions,
                          ::testing::Values(BadCommand{{"--jsonl", "x"}, {"--jsonl"}},
                                            BadCommand{{"x", "--think", "on"}, {"--think"}},
-                                           BadCommand{{"x", "--checkpoint", "a.pt"}, {"--checkpoint"}},
                                            BadCommand{{"x", "--null"}, {"--null"}}));
 
 TEST(Options, NumbersAreHeldAsAsked) {

@@ -129,11 +129,12 @@ double relative_error(const std::vector<float>& actual, const std::vector<float>
 /// the last place of the coarsest format on its way (f32 sums of up to 128 terms: sqrt(128) units); the
 /// layers' non-linear parts pass errors on enlarged by a small factor, for which 16 stands. Weights held as
 /// integers round inputs by 32512ths of a group's largest number, about three times their size, and uniform
-/// errors are 1/sqrt(12) of a step: 2^-15.
-double tolerance(KvType kv, bool rounds, bool integers, std::size_t stages) {
+/// errors are 1/sqrt(12) of a step: 2^-15; or, for `bytes`, by 127ths: 2^-7.
+double tolerance(KvType kv, bool rounds, bool integers, bool bytes, std::size_t stages) {
   double unit = integers ? 0x1p-15 : 0x1p-24 * std::sqrt(128.0);
   if (kv == KvType::f16) unit = 0x1p-11;
   if (kv == KvType::bf16 || kv == KvType::q8 || rounds) unit = 0x1p-8;
+  if (bytes) unit = 0x1p-7;
   return 16 * unit * std::sqrt(static_cast<double>(stages));
 }
 
@@ -181,9 +182,11 @@ class InStep : public testing::TestWithParam<Parameter> {
     ASSERT_EQ(actual.size(), expected.size());
     const bool rounds = options.weights != "auto" || (GetParam().kernels->probe.bf16 != nullptr &&
                                                       longest > static_cast<std::size_t>(kManyTokens));
-    const bool integers = std::ranges::any_of(GetParam().model.shape.dtypes,
-                                              [](DType dtype) { return block_elements(dtype) > 1; });
-    const double allowed = tolerance(kv, rounds, integers, stages);
+    const auto has = [](auto kind) { return std::ranges::any_of(GetParam().model.shape.dtypes, kind); };
+    const bool integers = has([](DType dtype) { return block_elements(dtype) > 1; });
+    const bool bytes = longest > static_cast<std::size_t>(kManyTokens) &&
+                       has([](DType dtype) { return dtype == DType::q4_0 || dtype == DType::q4_k; });
+    const double allowed = tolerance(kv, rounds, integers, bytes, stages);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(actual[i].size(), expected[i].size()) << stage_name(model.plan().stages[i % stages]);
       // Negated so that NaN fails.

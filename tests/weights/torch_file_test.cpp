@@ -186,11 +186,7 @@ TEST(TorchFileKinds, OtherFilesAreToldApart) {
   EXPECT_THAT(open_refusal(other.file()), HasSubstr("data.pkl"));
 }
 
-TEST(TorchFileKinds, ScriptsAndBigEndianFilesAreNamed) {
-  ZipBytes script;
-  script.add("a/data.pkl", pickle("N"));
-  script.add("a/constants.pkl", pickle("N"));
-  EXPECT_THAT(open_refusal(script.file(), ErrorKind::unsupported), HasSubstr("TorchScript"));
+TEST(TorchFileKinds, BigEndianFilesAreNamed) {
   ZipBytes big;
   big.add("a/data.pkl", pickle("N"));
   big.add("a/byteorder", "big");

@@ -22,7 +22,7 @@ using ConsumedHook = std::function<void(Bytes)>;
 struct DeviceOptions {
   int threads = 0;               ///< 0: default_threads() of cpu_info.h
   std::string kernels;           ///< name of a kernel table; empty: the best
-  std::string weights = "auto";  ///< auto, bf16, q8, q4; auto: as the file has them
+  std::string weights = "auto";  ///< auto, bf16, q8, q4; auto: as the file has them, see packed_type_of()
   std::string kv = "auto";       ///< auto, f32, f16, bf16, q8; auto: f32 for f32 weights, else f16
   ConsumedHook consumed;
 };

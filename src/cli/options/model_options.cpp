@@ -67,7 +67,7 @@ void check_model(const ModelOptions& options, Needed needed) {
          (options.vocab.empty() ? "--vocab" : "--merges") + " FILE is missing");
   }
   if (!options.has_vocabulary() && (!options.checkpoint.empty() || options.heads != 0)) {
-    fail("a checkpoint has no tokenizer in it: give --vocab FILE and --merges FILE, or --tokenizer FILE");
+    fail("--checkpoint has no tokenizer in it: give --vocab FILE and --merges FILE, or --tokenizer FILE");
   }
 }
 

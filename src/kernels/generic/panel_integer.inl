@@ -1,10 +1,11 @@
 // Panels of integers of 8, 6 or 4 bits.
 //
 // A panel has kLanes rows, one in each lane, so that sums need no folding. It is a sequence of blocks of
-// kBlockGroups groups of kGroup columns; the last one is filled up with zeros. A block has the integers, then
-// scales and, where the type has them, minima: a weight is scale * (integer - kBias) + minimum. Of q4_k and
-// q6_k four blocks form a super-block and are followed by the f16 factors of their scales and minima, which
-// are bytes then. Except for q6_k's factors, of half a vector, everything is whole vectors and so aligned.
+// kBlockGroups groups of kGroup columns; what the last one has beyond the last column is multiplied by zeros.
+// A block has the integers, then scales and, where the type has them, minima: a weight is scale * (integer -
+// kBias) + minimum. Of q4_k and q6_k four blocks form a super-block and are followed by the f16 factors of
+// their scales and minima, which are bytes then. Except for q6_k's factors, of half a vector, everything is
+// whole vectors and so aligned.
 //
 // Integers are bytes of four consecutive columns in every lane, eight vectors [kLanes][4 columns] for a
 // group. Nibbles of two groups share a vector, the first group's are the low ones; for q6_k vectors j and j +

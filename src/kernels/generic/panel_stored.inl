@@ -66,11 +66,11 @@ inline void store_parts(Q6K, const BlockParts (&rows)[kLanes], std::byte* super_
 template <class W, ReadBlock read, std::int64_t Columns, std::int64_t Bytes>
 void pack_blocks(const std::byte* blocks, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                  std::byte* panel) noexcept {
-  BlockParts parts[kLanes] = {};  // rows that are missing stay zeros
+  // Rows that are missing stay zeros. Where the last block is half a one, its other half keeps what was there
+  // before: inputs are zeros there.
+  BlockParts parts[kLanes] = {};
   for (std::int64_t c = 0; c < cols; c += W::kColumns, panel += W::kBytes) {
     for (std::int64_t r = 0; r < rows; ++r) {
-      // The last block of a panel may be half a one.
-      parts[r].d[1] = parts[r].m[1] = 0;
       for (std::int64_t i = c; i < std::min(c + W::kColumns, cols); i += Columns) {
         read(blocks + r * stride + i / Columns * Bytes, static_cast<std::size_t>((i - c) / kGroup), parts[r]);
       }

@@ -92,10 +92,6 @@ TorchFile::TorchFile(Bytes file, std::string source) : file_(file), source_(std:
   check_kind(file_, source_);
   entries_ = read_zip(file_, source_);
   folder_ = find_folder(entries_, source_);
-  if (entries_.contains(folder_ + "constants.pkl")) {
-    throw Error(ErrorKind::unsupported,
-                source_ + ": TorchScript archives are not supported: save the model's state_dict() instead");
-  }
   const auto order = entries_.find(folder_ + "byteorder");
   if (order != entries_.end() && as_text(order->second) != "little") {
     throw Error(ErrorKind::unsupported,

@@ -24,7 +24,7 @@ struct TensorCopies {
 class TorchFile {
  public:
   /// `file` must outlive the object, and `source` names it in messages and is escaped already. Throws
-  /// Error{file} for what is damaged, Error{unsupported} for older formats, TorchScript and big-endian files.
+  /// Error{file} for what is damaged, Error{unsupported} for older formats and big-endian files.
   TorchFile(Bytes file, std::string source);
 
   [[nodiscard]] const std::string& source() const noexcept { return source_; }

@@ -160,8 +160,10 @@ class ZipReader {
     std::uint64_t packed = at<std::uint32_t>(place + 20);
     if ((at<std::uint16_t>(place + 8) & 1U) != 0) refuse(entry, "is encrypted: that is not supported");
     if (const auto method = at<std::uint16_t>(place + 10); method != 0) {
-      refuse(entry, "is compressed (method " + std::to_string(method) +
-                        "): torch.save stores entries as they are, and only that is read");
+      refuse(entry,
+             "is compressed (method " + std::to_string(method) +
+                 "), as in TorchScript and in archives packed by other programs: only entries stored as they "
+                 "are, the way of torch.save, are read");
     }
     const auto disk = at<std::uint16_t>(place + 34);
     if (disk != 0 && disk != kAllOnes16) fail_in_parts();
