@@ -152,8 +152,8 @@ void read_experts(const ModelConfig& config, DecoderShape& shape) {
   shape.sparse_step = config.decoder_sparse_step.value_or(1);
   shape.dense_layers = config.mlp_only_layers;
   std::ranges::sort(shape.dense_layers);
-  const auto repeated = std::ranges::unique(shape.dense_layers);
-  shape.dense_layers.erase(repeated.begin(), repeated.end());
+  shape.dense_layers.erase(std::unique(shape.dense_layers.begin(), shape.dense_layers.end()),
+                           shape.dense_layers.end());
   if (count_sparse(shape) == 0) return;
 
   PlanDims& dims = shape.dims;
