@@ -37,7 +37,7 @@ TEST_P(GgufModels, AnswersAsTheReferenceDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Files, GgufModels,
                          ::testing::Values("llama3.gguf", "llama_linear_v4.gguf", "mistral.gguf",
-                                           "qwen2.gguf", "qwen3_bf16_gqa2_tied.gguf",
+                                           "qwen2.gguf", "qwen3_bf16_gqa2_tied.gguf", "qwen3_moe.gguf",
                                            "qwen3_sharded-00001-of-00002.gguf", "qwen3_yarn_v4.gguf"),
                          [](const auto& tested) {
                            return tested.param.substr(0, tested.param.find_first_of(".-"));

@@ -89,7 +89,7 @@ TEST_P(QuantizeTensors, HaveNamesShapesAndOrderOfRowsOfTheReferenceConverter) {
 
 INSTANTIATE_TEST_SUITE_P(Folders, QuantizeTensors,
                          ::testing::Values("llama3", "llama_linear_v4", "mistral", "qwen2",
-                                           "qwen3_bf16_gqa2_tied", "qwen3_yarn_v4"));
+                                           "qwen3_bf16_gqa2_tied", "qwen3_moe", "qwen3_yarn_v4"));
 
 TEST_F(Quantize, RefusesFrequenciesThatGgufCannotSay) {
   const Result result = quantize(golden("models/qwen3_yarn_v5"), "f16");

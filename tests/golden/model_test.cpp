@@ -87,8 +87,13 @@ std::vector<std::string> model_names() {
 }
 
 std::vector<std::string> gguf_names() {
-  return {"llama3.gguf",       "llama_linear_v4.gguf",      "mistral.gguf",
-          "qwen2.gguf",        "qwen3_bf16_gqa2_tied.gguf", "qwen3_sharded-00001-of-00002.gguf",
+  return {"llama3.gguf",
+          "llama_linear_v4.gguf",
+          "mistral.gguf",
+          "qwen2.gguf",
+          "qwen3_bf16_gqa2_tied.gguf",
+          "qwen3_moe.gguf",
+          "qwen3_sharded-00001-of-00002.gguf",
           "qwen3_yarn_v4.gguf"};
 }
 
