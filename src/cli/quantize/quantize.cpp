@@ -15,6 +15,7 @@
 #include "cli/quantize/convert.h"
 #include "cli/quantize/recipe.h"
 #include "cli/quantize/source.h"
+#include "cli/run/hub_cache.h"
 #include "qgen/base/error.h"
 #include "qgen/base/text.h"
 #include "qgen/base/utf8.h"
@@ -75,7 +76,7 @@ std::optional<QuantizeOptions> read_options(std::span<const std::string> argumen
   bool help_flag = false;
   OptionSet set{std::string(kIntroduction), std::string(kEnding)};
   set.group("Options");
-  set.value("-m,--model", "PATH", "The model: a folder or a GGUF file", [&options](const Given& given) {
+  set.value("-m,--model", "PATH", "The model: a folder, a GGUF file, or a name in the Hugging Face cache", [&options](const Given& given) {
     if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
     options.model.path = given.value;
   });
@@ -196,7 +197,7 @@ ExitCode run_quantize(std::span<const std::string> arguments, Output& output) {
   Messages messages(options->quiet     ? Verbosity::quiet
                     : options->verbose ? Verbosity::verbose
                                        : Verbosity::normal);
-  const QuantizeSource source = read_quantize_source(options->model.path);
+  const QuantizeSource source = read_quantize_source(find_model(options->model.path));
   refuse_input(options->out, source);
   // From here on there is a file to remove.
   handle_signals(OnInterrupt::finish_gracefully);
