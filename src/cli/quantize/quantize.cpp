@@ -76,10 +76,11 @@ std::optional<QuantizeOptions> read_options(std::span<const std::string> argumen
   bool help_flag = false;
   OptionSet set{std::string(kIntroduction), std::string(kEnding)};
   set.group("Options");
-  set.value("-m,--model", "PATH", "The model: a folder, a GGUF file, or a name in the Hugging Face cache", [&options](const Given& given) {
-    if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
-    options.model.path = given.value;
-  });
+  set.value("-m,--model", "PATH", "The model: a folder, a GGUF file, or a name in the Hugging Face cache",
+            [&options](const Given& given) {
+              if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the path is empty");
+              options.model.path = given.value;
+            });
   set.value("--type", "TYPE", join(type_words()), [&options](const Given& given) {
     options.recipe.type = type_named(read_choice(given, type_words()));
     options.has_type = true;
