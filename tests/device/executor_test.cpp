@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 
+#include "device/executor_fixture.h"
 #include "qgen/device/device.h"
 #include "qgen/kernels/kernel_table.h"
 #include "support/random_model.h"
@@ -16,54 +17,13 @@
 namespace qgen {
 namespace {
 
+using test::bits;
 using test::ModelShape;
+using test::random_tokens;
 using test::RandomModel;
 
-std::vector<TokenId> random_tokens(std::size_t count, std::uint32_t seed = 3) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 67);
-  return tokens;
-}
-
-/// Bits of floats, so that equality means the same bits and a failure prints them.
-std::vector<std::uint32_t> bits(std::span<const float> values) {
-  std::vector<std::uint32_t> result(values.size());
-  std::ranges::transform(values, result.begin(),
-                         [](float value) { return std::bit_cast<std::uint32_t>(value); });
-  return result;
-}
-
-/// A kernel table and how weights are held.
-struct Way {
-  const KernelTable* kernels;
-  const char* weights;
-};
-
-std::vector<Way> all_ways() {
-  std::vector<Way> ways;
-  for (const KernelTable* kernels : available_kernels()) {
-    for (const char* weights : {"auto", "q8", "q4"}) ways.push_back({kernels, weights});
-  }
-  return ways;
-}
-
-class ExecutorTest : public testing::TestWithParam<Way> {
+class ExecutorTest : public test::ExecutorFixture {
  protected:
-  std::unique_ptr<Executor> compile(const RandomModel& model, int threads = 1) {
-    DeviceOptions options;
-    options.threads = threads;
-    options.kernels = std::string(GetParam().kernels->name);
-    options.weights = GetParam().weights;
-    return find_device("cpu", model.plan()).compile(model.plan(), options);
-  }
-
-  static std::vector<std::uint32_t> feed(Executor& executor, Timeline& timeline,
-                                         std::span<const TokenId> tokens, Want want = Want::last) {
-    const Slice slice{&timeline, tokens, want};
-    return bits(executor.run({&slice, 1}).front().logits);
-  }
-
   static RandomModel bf16_model() {
     ModelShape shape;
     shape.dtypes = {DType::bf16};
@@ -295,9 +255,7 @@ TEST_P(ExecutorTest, GivesBackTheSourceOfEveryMatrix) {
   EXPECT_EQ(bytes, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ExecutorTest, testing::ValuesIn(all_ways()), [](const auto& test) {
-  return std::string(test.param.kernels->name) + "_" + test.param.weights;
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, ExecutorTest, testing::ValuesIn(test::all_ways()), test::way_name);
 
 }  // namespace
 }  // namespace qgen

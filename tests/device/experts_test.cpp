@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 
+#include "device/executor_fixture.h"
 #include "qgen/device/device.h"
 #include "qgen/kernels/kernel_table.h"
 #include "support/random_model.h"
@@ -16,24 +17,11 @@
 namespace qgen {
 namespace {
 
+using test::bits;
+using test::Bits;
 using test::ModelShape;
+using test::random_tokens;
 using test::RandomModel;
-
-using Bits = std::vector<std::uint32_t>;
-
-Bits bits(std::span<const float> values) {
-  Bits result(values.size());
-  std::ranges::transform(values, result.begin(),
-                         [](float value) { return std::bit_cast<std::uint32_t>(value); });
-  return result;
-}
-
-std::vector<TokenId> random_tokens(std::size_t count, std::uint32_t seed = 3) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> tokens(count);
-  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 67);
-  return tokens;
-}
 
 ModelShape sparse_shape(std::int64_t experts = 6, std::int64_t per_token = 2) {
   ModelShape shape;
@@ -59,39 +47,11 @@ void poison(RandomModel& model, const MoeStage& stage, std::size_t expert) {
   }
 }
 
-/// A kernel table and how weights are held.
-struct Way {
-  const KernelTable* kernels;
-  const char* weights;
-};
-
-std::vector<Way> all_ways() {
-  std::vector<Way> ways;
-  for (const KernelTable* kernels : available_kernels()) {
-    for (const char* weights : {"auto", "q8", "q4"}) ways.push_back({kernels, weights});
-  }
-  return ways;
-}
-
-class ExpertsTest : public testing::TestWithParam<Way> {
+class ExpertsTest : public test::ExecutorFixture {
  protected:
-  std::unique_ptr<Executor> compile(const RandomModel& model, int threads = 2) {
-    DeviceOptions options;
-    options.threads = threads;
-    options.kernels = std::string(GetParam().kernels->name);
-    options.weights = GetParam().weights;
-    return find_device("cpu", model.plan()).compile(model.plan(), options);
-  }
-
-  static Bits feed(Executor& executor, Timeline& timeline, std::span<const TokenId> tokens,
-                   Want want = Want::all) {
-    const Slice slice{&timeline, tokens, want};
-    return bits(executor.run({&slice, 1}).front().logits);
-  }
-
   Bits feed_new(const RandomModel& model, std::span<const TokenId> tokens) {
     const auto executor = compile(model);
-    return feed(*executor, *executor->new_timeline(), tokens);
+    return feed(*executor, *executor->new_timeline(), tokens, Want::all);
   }
 };
 
@@ -103,7 +63,8 @@ TEST_P(ExpertsTest, LogitsAreTheSameBitsAtAnyThreadCount) {
     const auto timeline = executor->new_timeline();
     std::vector<Bits> actual;
     for (const std::size_t count : {300u, 1u, 1u, 11u, 40u}) {
-      actual.push_back(feed(*executor, *timeline, random_tokens(count, static_cast<std::uint32_t>(count))));
+      actual.push_back(
+          feed(*executor, *timeline, random_tokens(count, static_cast<std::uint32_t>(count)), Want::all));
     }
     if (threads == 1) expected = actual;
     EXPECT_EQ(actual, expected) << threads << " threads";
@@ -117,10 +78,10 @@ TEST_P(ExpertsTest, UpToSixteenRowsAreTheSameBitsAsOneByOne) {
   const auto single = executor->new_timeline();
   Bits expected;
   for (const TokenId& token : tokens) {
-    const Bits row = feed(*executor, *single, {&token, 1});
+    const Bits row = feed(*executor, *single, {&token, 1}, Want::all);
     expected.insert(expected.end(), row.begin(), row.end());
     const std::size_t count = expected.size() / row.size();
-    EXPECT_EQ(feed(*executor, *executor->new_timeline(), std::span(tokens).first(count)), expected)
+    EXPECT_EQ(feed(*executor, *executor->new_timeline(), std::span(tokens).first(count), Want::all), expected)
         << count << " rows";
   }
 }
@@ -139,7 +100,8 @@ TEST_P(ExpertsTest, TimelinesThatStepTogetherDoNotSeeEachOther) {
   std::vector<Bits> together;
   for (const SliceResult& result : executor->run(slices)) together.push_back(bits(result.logits));
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(together[i], feed(*executor, *executor->new_timeline(), texts[i])) << "timeline " << i;
+    EXPECT_EQ(together[i], feed(*executor, *executor->new_timeline(), texts[i], Want::all))
+        << "timeline " << i;
   }
 }
 
@@ -189,7 +151,8 @@ TEST_P(ExpertsTest, OfEquallyProbableExpertsTheLowestAreChosen) {
       EXPECT_EQ(std::isnan(std::bit_cast<float>(feed_new(model, tokens).back())), expert < 2)
           << "expert " << expert;
       const auto reference = find_device("reference", model.plan()).compile(model.plan(), {});
-      EXPECT_EQ(std::isnan(std::bit_cast<float>(feed(*reference, *reference->new_timeline(), tokens).back())),
+      EXPECT_EQ(std::isnan(std::bit_cast<float>(
+                    feed(*reference, *reference->new_timeline(), tokens, Want::all).back())),
                 expert < 2)
           << "expert " << expert;
     }
@@ -221,9 +184,7 @@ TEST_P(ExpertsTest, CountsTheBytesOfChosenExpertsOnly) {
             static_cast<std::int64_t>(static_cast<double>(elements) * bits_each / 8) + others);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ExpertsTest, testing::ValuesIn(all_ways()), [](const auto& test) {
-  return std::string(test.param.kernels->name) + "_" + test.param.weights;
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, ExpertsTest, testing::ValuesIn(test::all_ways()), test::way_name);
 
 TEST(ReferenceExperts, CountsTheBytesOfChosenExpertsOnly) {
   const auto bytes = [](std::int64_t experts, std::int64_t per_token) {

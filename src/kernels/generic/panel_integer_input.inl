@@ -1,7 +1,7 @@
 // X for panels of integers: rounded by groups, which lie in records of their own, to 16 bits, that is, two
 // halves, or to 8, that is, one. With 8 bits the rounding of X costs more than twice as much accuracy as that
 // of weights to 8 bits; the other half costs a second product, for which reading the weights leaves time.
-// Weights of 4 bits lose a hundred times what X then does, so many tokens are rounded to 8 bits for them.
+// Weights of 4 bits lose far more than X then does, so very many tokens are rounded to 8 bits for them.
 
 /// The upper or the lower bytes of a group of X.
 struct InputHalf {
