@@ -1,5 +1,6 @@
 #include "qgen/tensor/dtype.h"
 
+#include <algorithm>
 #include <array>
 
 namespace qgen {
@@ -31,6 +32,15 @@ std::int64_t block_elements(DType dtype) noexcept {
 
 std::int64_t block_bytes(DType dtype) noexcept {
   return row(dtype).block_bytes;
+}
+
+std::optional<std::int64_t> tensor_bytes(DType dtype, std::span<const std::int64_t> shape) noexcept {
+  std::int64_t bytes = block_bytes(dtype);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::int64_t blocks = i + 1 == shape.size() ? shape[i] / block_elements(dtype) : shape[i];
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(blocks, 1), &bytes)) return std::nullopt;
+  }
+  return std::ranges::find(shape, 0) == shape.end() ? bytes : 0;
 }
 
 std::size_t dtype_alignment(DType dtype) noexcept {

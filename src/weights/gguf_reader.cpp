@@ -254,13 +254,9 @@ class TensorReader {
     const std::int64_t block = block_elements(entry.dtype);
     const std::int64_t cols = entry.shape.empty() ? 1 : entry.shape.back();
     if (cols % block != 0) refuse(what + ": rows must be whole blocks of " + std::to_string(block));
-    auto bytes = static_cast<std::uint64_t>(block_bytes(entry.dtype));
-    bool fits = !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(cols / block), &bytes);
-    for (std::size_t i = 0; fits && i + 1 < entry.shape.size(); ++i) {
-      fits = !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(entry.shape[i]), &bytes);
-    }
-    if (!fits) refuse(what + " overflows 64 bits");
-    return bytes;
+    const std::optional<std::int64_t> bytes = tensor_bytes(entry.dtype, entry.shape);
+    if (!bytes) refuse(what + " overflows 64 bits");
+    return static_cast<std::uint64_t>(*bytes);
   }
 
   Cursor& cursor_;

@@ -63,15 +63,6 @@ std::string_view header_text(Bytes file, const std::string& source) {
   return text;
 }
 
-/// Number of bytes of a tensor, or nothing where 64 bits cannot hold it.
-std::optional<std::uint64_t> tensor_bytes(const std::vector<std::int64_t>& shape, DType dtype) {
-  auto bytes = static_cast<std::uint64_t>(block_bytes(dtype));
-  for (const std::int64_t n : shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(n), &bytes)) return std::nullopt;
-  }
-  return bytes;
-}
-
 /// One tensor of the header, its range not yet compared with the data area.
 struct Entry {
   std::string name;
@@ -135,11 +126,11 @@ class EntryReader {
   void check_size(const Entry& entry) const {
     const std::string what =
         "shape " + shape_text(entry.shape) + " of " + std::string(dtype_name(entry.dtype));
-    const std::optional<std::uint64_t> expected = tensor_bytes(entry.shape, entry.dtype);
+    const std::optional<std::int64_t> expected = tensor_bytes(entry.dtype, entry.shape);
     if (!expected) refuse(what + " overflows 64 bits");
-    const std::uint64_t found = entry.end - entry.begin;
-    if (*expected != found) {
-      refuse(what + " takes " + bytes_text(*expected) + ", its data_offsets span " + bytes_text(found));
+    const std::uint64_t found = entry.end - entry.begin, taken = static_cast<std::uint64_t>(*expected);
+    if (taken != found) {
+      refuse(what + " takes " + bytes_text(taken) + ", its data_offsets span " + bytes_text(found));
     }
   }
 

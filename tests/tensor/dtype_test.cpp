@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "qgen/tensor/tensor_view.h"
 
@@ -93,6 +94,20 @@ TEST(TensorView, RowsAreStrideBytesApartEvenBeyond32Bits) {
   EXPECT_EQ(view.bytes(), 12);
   const TensorView large{nullptr, DType::bf16, 151'936, 14'135, 28'270};
   EXPECT_EQ(large.bytes(), 4'295'230'720);
+}
+
+TEST(TensorBytes, CountWholeBlocksAndKnowWhatDoesNotFit) {
+  using Shape = std::vector<std::int64_t>;
+  constexpr std::int64_t kHalf = std::int64_t{1} << 62;
+  EXPECT_EQ(tensor_bytes(DType::f32, Shape{}), 4);
+  EXPECT_EQ(tensor_bytes(DType::bf16, Shape{3, 5}), 30);
+  EXPECT_EQ(tensor_bytes(DType::q4_k, Shape{2, 3, 512}), 2 * 3 * 2 * 144);
+  EXPECT_EQ(tensor_bytes(DType::f32, Shape{0, 5}), 0);
+  EXPECT_EQ(tensor_bytes(DType::i8, Shape{kHalf}), kHalf);
+  EXPECT_EQ(tensor_bytes(DType::i8, Shape{kHalf, 2}), std::nullopt);
+  EXPECT_EQ(tensor_bytes(DType::f16, Shape{0, kHalf}), std::nullopt);
+  EXPECT_EQ(tensor_bytes(DType::f16, Shape{kHalf, 0}), std::nullopt);
+  EXPECT_EQ(tensor_bytes(DType::q8_0, Shape{32 * (kHalf / 17 + 1)}), std::nullopt);
 }
 
 }  // namespace

@@ -198,6 +198,10 @@ TEST(Gguf, ChecksProductsOfDimensions) {
   EXPECT_THAT(refusal(shape({1024, (std::uint64_t{1} << 42) + 1, 1 << 12})),
               AllOf(HasSubstr("tensor t"), HasSubstr("overflows 64 bits")));
   EXPECT_THAT(refusal(shape({1024, (std::uint64_t{1} << 42) + 1})), HasSubstr("tensor t ends"));
+  // No element at all, but the rows' length alone is too much for what is computed from it later.
+  EXPECT_THAT(refusal(shape({std::uint64_t{1} << 61, 0})), HasSubstr("overflows 64 bits"));
+  EXPECT_THAT(refusal(shape({1024, std::uint64_t{1} << 42, 0, std::uint64_t{1} << 42})),
+              HasSubstr("overflows 64 bits"));
   EXPECT_THAT(refusal(shape({~std::uint64_t{0}})),
               HasSubstr("tensor t: a dimension of 18446744073709551615"));
   EXPECT_THAT(refusal(shape({1, 1, 1, 1, 1})), HasSubstr("tensor t: at most 4 dimensions expected, 5 found"));

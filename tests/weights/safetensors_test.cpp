@@ -133,6 +133,7 @@ TEST(Safetensors, RefusesSizesThatOverflow) {
               AllOf(HasSubstr("tensor big"), HasSubstr("overflows")));
   EXPECT_THAT(refusal(with_shape("[4611686018427387904]")), HasSubstr("overflows"));
   EXPECT_THAT(refusal(with_shape("[4611686018427387908]")), HasSubstr("overflows"));
+  EXPECT_THAT(refusal(with_shape("[0,2305843009213693952]")), HasSubstr("overflows"));
   EXPECT_THAT(refusal(with_shape("[9223372036854775808]")), HasSubstr("shape: integers"));
   EXPECT_THAT(refusal(with_shape("[-1,-4]")), HasSubstr("shape: integers"));
   EXPECT_THAT(refusal(with_shape("[4.0]")), HasSubstr("shape: integers"));

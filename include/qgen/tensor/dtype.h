@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace qgen {
@@ -49,6 +50,11 @@ inline constexpr std::size_t kMostBlockElements = 256;
 [[nodiscard]] inline std::int64_t row_bytes(DType dtype, std::int64_t cols) noexcept {
   return cols / block_elements(dtype) * block_bytes(dtype);
 }
+/// Bytes of a tensor whose dimensions are `shape`, its rows (the last) a multiple of block_elements; one
+/// element where `shape` is empty. Nothing where they do not fit 63 bits, empty dimensions taken for 1: so
+/// any product of dimensions may be computed afterwards, also that of the columns of no rows.
+[[nodiscard]] std::optional<std::int64_t> tensor_bytes(DType dtype,
+                                                       std::span<const std::int64_t> shape) noexcept;
 /// What addresses of elements must be multiples of; 1 for blocks, which are read byte by byte.
 [[nodiscard]] std::size_t dtype_alignment(DType dtype) noexcept;
 /// The name that safetensors or GGUF uses: "F32", "BF16", "Q8_0", ...
