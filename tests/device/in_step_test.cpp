@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <ostream>
 #include <random>
+#include <string>
 
 #include "qgen/device/device.h"
 #include "qgen/kernels/kernel_table.h"
@@ -138,61 +140,61 @@ double tolerance(KvType kv, bool rounds, bool integers, bool bytes, std::size_t 
   return 16 * unit * std::sqrt(static_cast<double>(stages));
 }
 
-struct Parameter {
-  Case model;
-  const KernelTable* kernels;
-};
-
-std::vector<Parameter> parameters() {
-  std::vector<Parameter> all;
-  for (const Case& model : cases()) {
-    for (const KernelTable* kernels : available_kernels()) all.push_back({model, kernels});
-  }
-  return all;
+void PrintTo(const Case& model, std::ostream* out) {
+  *out << model.name;
 }
 
-void PrintTo(const Parameter& parameter, std::ostream* out) {
-  *out << parameter.model.name << " with " << parameter.kernels->name;
-}
-
-class InStep : public testing::TestWithParam<Parameter> {
+class InStep : public testing::TestWithParam<Case> {
  protected:
   void compare(KvType kv, const char* kv_name, const std::vector<std::size_t>& pieces,
                const char* weights = "auto") {
-    const RandomModel model(GetParam().model.shape);
-    std::size_t total = 0, longest = 0;
-    for (const std::size_t piece : pieces) {
-      total += piece;
-      longest = std::max(longest, piece);
+    const RandomModel model(GetParam().shape);
+    const std::vector<TokenId> tokens = random_tokens(model, std::reduce(pieces.begin(), pieces.end()));
+    const Outputs expected = run(model, find_device("reference", model.plan()), {}, tokens, pieces);
+    ASSERT_EQ(expected.size(), pieces.size() * model.plan().stages.size());
+    const bool many = *std::ranges::max_element(pieces) > static_cast<std::size_t>(kManyTokens);
+    for (const KernelTable* kernels : available_kernels()) {
+      SCOPED_TRACE("kernels " + std::string(kernels->name));
+      DeviceOptions options;
+      options.threads = 2;
+      options.kernels = std::string(kernels->name);
+      options.kv = kv_name;
+      options.weights = weights;
+      const Outputs actual = run(model, find_device("cpu", model.plan()), options, tokens, pieces);
+      const bool rounds = options.weights != "auto" || (kernels->probe.bf16 != nullptr && many);
+      compare(model.plan(), actual, expected, allowed(kv, rounds, many, model.plan().stages.size()));
     }
+  }
+
+ private:
+  static std::vector<TokenId> random_tokens(const RandomModel& model, std::size_t count) {
     std::mt19937 random(7);
-    std::vector<TokenId> tokens(total);
+    std::vector<TokenId> tokens(count);
     for (TokenId& token : tokens) {
       token = static_cast<TokenId>(random() % static_cast<std::uint32_t>(model.plan().dims.vocab));
     }
-    DeviceOptions options;
-    options.threads = 2;
-    options.kernels = std::string(GetParam().kernels->name);
-    options.kv = kv_name;
-    const Outputs expected = run(model, find_device("reference", model.plan()), {}, tokens, pieces);
-    options.weights = weights;
-    const Outputs actual = run(model, find_device("cpu", model.plan()), options, tokens, pieces);
-    const std::size_t stages = model.plan().stages.size();
-    ASSERT_EQ(expected.size(), pieces.size() * stages);
-    ASSERT_EQ(actual.size(), expected.size());
-    const bool rounds = options.weights != "auto" || (GetParam().kernels->probe.bf16 != nullptr &&
-                                                      longest > static_cast<std::size_t>(kManyTokens));
-    const auto has = [](auto kind) { return std::ranges::any_of(GetParam().model.shape.dtypes, kind); };
+    return tokens;
+  }
+
+  static double allowed(KvType kv, bool rounds, bool many, std::size_t stages) {
+    const auto has = [](auto kind) { return std::ranges::any_of(GetParam().shape.dtypes, kind); };
     const bool integers = has([](DType dtype) { return block_elements(dtype) > 1; });
-    const bool bytes = longest > static_cast<std::size_t>(kManyTokens) &&
-                       has([](DType dtype) { return dtype == DType::q4_0 || dtype == DType::q4_k; });
-    const double allowed = tolerance(kv, rounds, integers, bytes, stages);
+    const bool bytes = many && has([](DType dtype) { return dtype == DType::q4_0 || dtype == DType::q4_k; });
+    return tolerance(kv, rounds, integers, bytes, stages);
+  }
+
+  static void compare(const Plan& plan, const Outputs& actual, const Outputs& expected, double allowed) {
+    ASSERT_EQ(actual.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(actual[i].size(), expected[i].size()) << stage_name(model.plan().stages[i % stages]);
+      const auto where = [&] {
+        return stage_name(plan.stages[i % plan.stages.size()]) + " in piece " +
+               std::to_string(i / plan.stages.size());
+      };
+      ASSERT_EQ(actual[i].size(), expected[i].size()) << where();
       // Negated so that NaN fails.
       ASSERT_FALSE(!(relative_error(actual[i], expected[i]) <= allowed))
-          << "first difference: " << stage_name(model.plan().stages[i % stages]) << " in piece " << i / stages
-          << ", off by " << relative_error(actual[i], expected[i]) << ", allowed " << allowed;
+          << "first difference: " << where() << ", off by " << relative_error(actual[i], expected[i])
+          << ", allowed " << allowed;
     }
   }
 };
@@ -226,9 +228,8 @@ TEST_P(InStep, Q8Weights) {
   compare(KvType::f32, "f32", {5, 20, 1}, "q8");
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, InStep, testing::ValuesIn(parameters()), [](const auto& test) {
-  return std::string(test.param.model.name) + "_" + std::string(test.param.kernels->name);
-});
+INSTANTIATE_TEST_SUITE_P(Models, InStep, testing::ValuesIn(cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace qgen
