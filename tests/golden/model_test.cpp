@@ -1,6 +1,7 @@
 // Whole models against Hugging Face transformers: tests/golden/models/<name> is a small random model with
 // expected.json, both written by tools/reference/model_golden.py. tests/golden/gguf/<name>.gguf has the same
-// weights in another form, written by tools/reference/gguf_models.py.
+// weights in another form, written by tools/reference/gguf_models.py, or weights in blocks, by
+// blocks_golden.py.
 //
 // Tolerance. expected.json states how far the reference itself strays from double precision when it computes
 // in binary32, when it also rounds the inputs of products to the type of the weights (what kernels for many
@@ -80,8 +81,10 @@ fs::path models_folder() {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(models_folder()))
-    names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(models_folder())) {
+    // Others are expectations alone, of GGUF files.
+    if (fs::exists(entry.path() / "config.json")) names.push_back(entry.path().filename().string());
+  }
   std::ranges::sort(names);
   return names;
 }
@@ -275,6 +278,13 @@ INSTANTIATE_TEST_SUITE_P(GgufFiles, GoldenModel,
                          ::testing::Combine(::testing::ValuesIn(gguf_names()),
                                             ::testing::Values(Runner{"reference", "", "auto"},
                                                               Runner{"cpu", "scalar", "auto"})),
+                         test_name);
+
+// Kernels have a product for each way of holding blocks.
+INSTANTIATE_TEST_SUITE_P(GgufBlocks, GoldenModel,
+                         ::testing::Combine(::testing::Values("qwen3_blocks_exact.gguf",
+                                                              "qwen3_blocks_rounded.gguf"),
+                                            ::testing::ValuesIn(runners())),
                          test_name);
 
 }  // namespace
