@@ -15,6 +15,12 @@ function(qgen_test name)
   list(TRANSFORM TEST_DEPENDS PREPEND qgen_)
   target_link_libraries(${name}_tests PRIVATE ${TEST_DEPENDS} ${TEST_LIBRARIES} GTest::gmock GTest::gtest
     GTest::gtest_main)
+  # What takes time when tests run is what they test; compiling tests themselves should take little.
+  if(QGEN_SANITIZE)
+    target_compile_options(${name}_tests PRIVATE -O0)
+  else()
+    target_compile_options(${name}_tests PRIVATE -O1 -g1)
+  endif()
   target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name}_tests PRIVATE QGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
   gtest_discover_tests(${name}_tests NO_PRETTY_VALUES PROPERTIES LABELS ${name} TIMEOUT 600 DISCOVERY_TIMEOUT 60)
