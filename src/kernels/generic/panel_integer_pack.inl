@@ -57,33 +57,52 @@ inline void round_to_q8(const GroupColumns& w, std::byte* scales, Quads& to) {
   round_group(w, store_scale(scales, group_largest(w) / set(127.0f)), -127.0f, 127.0f, 128.0f, to);
 }
 
-/// Scales to try for q4: a group's largest magnitude by these, with either sign.
-inline constexpr float kDivisors[] = {8.5f, 8.0f, 7.5f, 7.0f, 6.5f, 6.0f};
+/// Scales to try for q4: a group's largest magnitude by these, with either sign. Smaller ones, which cut the
+/// largest weights off, have less error and yet move a model's text further.
+inline constexpr float kDivisors[] = {8.5f, 8.0f, 7.5f};
 
-/// The scale with the least sum of squared errors for integers that were found with some other scale, and
-/// how much of the sum of squares it takes away.
+/// The scale with the least weighted sum of squared errors for integers that were found with some other
+/// scale, and how much of the weighted sum of squares it takes away.
 struct Fit {
   V scale, gain;
 };
 
-inline Fit fit(const GroupColumns& w, V inverse) {
+/// `importance`: the weight of each column's error.
+inline Fit fit(const GroupColumns& w, const GroupColumns& importance, V inverse) {
   V products = zero(), squares = zero();
   QGEN_UNROLL
-  for (const V& column : w) {
-    const V q = round(max(min(column * inverse, set(7.0f)), set(-8.0f)));
-    products = fma(column, q, products);
-    squares = fma(q, q, squares);
+  for (int c = 0; c < kGroup; ++c) {
+    const V q = round(max(min(w[c] * inverse, set(7.0f)), set(-8.0f)));
+    const V weighted = importance[c] * q;
+    products = fma(w[c], weighted, products);
+    squares = fma(q, weighted, squares);
   }
   const V scale = products / squares;
   return {scale, scale * products};
 }
 
+/// Errors of large weights count more, as in ggml's K-quants: by w^2 + the group's mean of w^2, here divided
+/// by the largest so that nothing overflows.
+inline void weigh_errors(const GroupColumns& w, V largest, GroupColumns& importance) {
+  const V inverse = set(1.0f) / largest;
+  V sum = zero();
+  QGEN_UNROLL
+  for (int c = 0; c < kGroup; ++c) {
+    importance[c] = (w[c] * inverse) * (w[c] * inverse);
+    sum = sum + importance[c];
+  }
+  QGEN_UNROLL
+  for (V& each : importance) each = fma(sum, set(1.0f / kGroup), each);
+}
+
 inline void round_to_q4(const GroupColumns& w, std::byte* scales, Quads& to) {
   const V largest = group_largest(w);
+  GroupColumns importance;
+  weigh_errors(w, largest, importance);
   Fit best{zero(), zero()};
   for (const float divisor : kDivisors) {
     for (const float signed_divisor : {divisor, -divisor}) {
-      const Fit tried = fit(w, set(signed_divisor) / largest);
+      const Fit tried = fit(w, importance, set(signed_divisor) / largest);
       best.scale = where_greater(tried.gain, best.gain, tried.scale, best.scale);
       best.gain = max(tried.gain, best.gain);
     }
