@@ -84,7 +84,7 @@ TEST(BenchCommand, ReportsComparePlotAndListInOtherFormats) {
   const TempFolder folder;
   const std::string old = (folder.path() / "old.json").string();
   const std::string plot = (folder.path() / "plot.svg").string();
-  const std::vector<std::string> sizes{"--bench", "-p", "4", "-n", "2", "-r", "1", "--mode", "all"};
+  const std::vector<std::string> sizes{"--bench", "-p", "4", "-n", "2", "-r", "2", "--mode", "all"};
   const auto bench = [&sizes](std::vector<std::string> more) {
     more.insert(more.begin(), sizes.begin(), sizes.end());
     return qgen(more);

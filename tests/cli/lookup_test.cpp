@@ -64,13 +64,13 @@ TEST_F(Lookup, GreedyTextOfTheBuiltInModelIsTheSame) {
 
 TEST_F(Lookup, SampledTextOfTheBuiltInModelIsTheSameForEverySeed) {
   int guessed = 0;
-  for (int seed = 0; seed < 5; ++seed) {
+  for (int seed = 0; seed < 12; ++seed) {
     const std::vector<std::string> given{"--seed", std::to_string(seed)};
     guessed += expect_same(story(joined(given, {"--temp", seed % 2 == 0 ? "0.3" : "0.9"})));
     guessed += expect_same(story(joined(given, {"--temp", "0.5", "--repeat-penalty", "1.05", "--top-k", "20",
                                                 "--presence-penalty", "0.2", "--repeat-last-n", "30"})));
   }
-  EXPECT_GT(guessed, 40);
+  EXPECT_GT(guessed, 100);
 }
 
 TEST_F(Lookup, TokensAndProbabilitiesAreTheSameInTheSameOrder) {

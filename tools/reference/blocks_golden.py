@@ -41,8 +41,6 @@ MODELS = {
 # Where a second scale is subtracted: its size that centres the values of random bits on zero, for a first scale of 1.
 MINIMUM = {Type.Q4_1: -7.5, Type.Q5_1: -15.5, Type.Q2_K: 1.5, Type.Q4_K: 7.5, Type.Q5_K: 15.5}
 ROUNDED = (Type.Q5_1, Type.Q5_K, Type.Q2_K, Type.IQ4_XS)  # held at 8 bits
-
-
 FOUR_BITS = (Type.Q4_0, Type.Q4_1, Type.Q4_K)
 
 
