@@ -7,9 +7,9 @@
 #include <memory>
 #include <numeric>
 #include <ostream>
-#include <random>
 #include <string>
 
+#include "device/executor_fixture.h"
 #include "qgen/device/device.h"
 #include "qgen/kernels/kernel_table.h"
 #include "support/random_model.h"
@@ -149,7 +149,7 @@ class InStep : public testing::TestWithParam<Case> {
   void compare(KvType kv, const char* kv_name, const std::vector<std::size_t>& pieces,
                const char* weights = "auto") {
     const RandomModel model(GetParam().shape);
-    const std::vector<TokenId> tokens = random_tokens(model, std::reduce(pieces.begin(), pieces.end()));
+    const std::vector<TokenId> tokens = test::random_tokens(std::reduce(pieces.begin(), pieces.end()), 7);
     const Outputs expected = run(model, find_device("reference", model.plan()), {}, tokens, pieces);
     ASSERT_EQ(expected.size(), pieces.size() * model.plan().stages.size());
     const bool many = *std::ranges::max_element(pieces) > static_cast<std::size_t>(kManyTokens);
@@ -167,15 +167,6 @@ class InStep : public testing::TestWithParam<Case> {
   }
 
  private:
-  static std::vector<TokenId> random_tokens(const RandomModel& model, std::size_t count) {
-    std::mt19937 random(7);
-    std::vector<TokenId> tokens(count);
-    for (TokenId& token : tokens) {
-      token = static_cast<TokenId>(random() % static_cast<std::uint32_t>(model.plan().dims.vocab));
-    }
-    return tokens;
-  }
-
   static double allowed(KvType kv, bool rounds, bool many, std::size_t stages) {
     const auto has = [](auto kind) { return std::ranges::any_of(GetParam().shape.dtypes, kind); };
     const bool integers = has([](DType dtype) { return block_elements(dtype) > 1; });
