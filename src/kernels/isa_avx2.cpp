@@ -11,8 +11,21 @@ namespace {
 #include "kernels/vocabulary/avx2_bytes.inl"
 //
 #include "kernels/generic/all.inl"
+//
+#include "kernels/generic/panel_integer_unpack.inl"
+//
+#include "kernels/generic/panel_integer_bulk.inl"
 
-constexpr KernelTable kTable = generic_table("avx2");
+/// Inputs of weights of more than 4 bits would need two products of bytes, each with widening: floats are
+/// faster for very many tokens, and exact.
+constexpr KernelTable avx2_table() {
+  KernelTable table = generic_table("avx2");
+  table.packed[static_cast<std::size_t>(PackedType::q8)].bulk = integer_bulk_kernel<FloatUnits<F32>, Q8>();
+  table.packed[static_cast<std::size_t>(PackedType::q6_k)].bulk = integer_bulk_kernel<FloatUnits<F32>, Q6K>();
+  return table;
+}
+
+constexpr KernelTable kTable = avx2_table();
 }  // namespace
 }  // namespace qgen::kernels::avx2
 #include "kernels/region_end.h"

@@ -46,6 +46,7 @@ struct PairUnits {
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
   }
 
+  static void store_pair(std::byte* to, V even, V odd) { store(to, pair(even, odd)); }
   static V multiply_add(V w, V x, V y) {
     return _mm512_dpbf16_ps(y, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
   }

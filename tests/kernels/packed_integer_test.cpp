@@ -74,12 +74,13 @@ bool has_four_bits(PackedType type) {
   return type == PackedType::q4 || type == PackedType::q4_1 || type == PackedType::q4_k;
 }
 
-/// For very many tokens inputs are rounded to 8 bits where weights have 4. Else tables with arithmetic in
-/// bf16 use it, amx, whose bf16 is as fast as bytes, for weights of 4 bits as well: inputs and the values of
-/// weights have eight bits then.
+/// For very many tokens inputs are rounded to 8 bits where weights have 4. Else avx2 computes in floats, and
+/// tables with arithmetic in bf16 use it, amx, whose bf16 is as fast as bytes, for weights of 4 bits as well:
+/// inputs and the values of weights have eight bits then.
 void expect_bulk_products(const KernelTable& table, PackedType type, const std::vector<float>& y,
                           const IntegerWeights& w, const Matrix& x) {
   if (has_four_bits(type) && table.name != "amx") return expect_near(y, w, x, rounded_to_8_bits, 0);
+  if (table.name == "avx2") return expect_near(y, w, x, exact_input, 0);
   if (table.probe.bf16 == nullptr) return expect_integer_products(y, w, x);
   expect_near(y, w, x, exact_input, 1.1 * 0x1p-7);
 }

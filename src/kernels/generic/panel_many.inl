@@ -19,6 +19,7 @@ struct FloatUnits {
   static constexpr int kPairUnits = 2;
   /// Unit i of a pair.
   static V load_unit(const std::byte* w, int i) { return W::load_of_pair(w, i); }
+  static void store_pair(std::byte* to, V even, V odd) { W::store_pair(to, even, odd); }
   /// Units from `columns` columns of X, of which there may be more than fill a vector.
   static V load_input(const float* x, std::int64_t columns) { return load_up_to(x, columns); }
   static V multiply_add(V w, V x, V y) { return fma(w, x, y); }

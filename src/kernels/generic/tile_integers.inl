@@ -2,7 +2,8 @@
 // to the order of B tiles.
 
 struct TilePairs {
-  static V pair(V even, V odd) { return pair_bf16(even, odd); }
+  using Weight = Bf16;
+  static void store_pair(std::byte* to, V even, V odd) { Bf16::store_pair(to, even, odd); }
 };
 
 /// Two unpacked panels.

@@ -197,6 +197,13 @@ inline I high_nibbles(I v) {
   return low_nibbles(_mm256_srli_epi16(v, 4));
 }
 
+/// Byte n of every lane, 0 the lowest.
+template <int n, bool Signed>
+I byte_of(I v) {
+  if constexpr (Signed) return _mm256_srai_epi32(_mm256_slli_epi32(v, 24 - 8 * n), 24);
+  return _mm256_and_si256(_mm256_srli_epi32(v, 8 * n), _mm256_set1_epi32(255));
+}
+
 inline V load_bytes(const void* from) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
 }

@@ -189,9 +189,10 @@ I shift_right(I v) {
   return _mm512_srli_epi32(v, n);
 }
 
-/// Byte n of every lane, 0..255. Only here: weights are unpacked to bf16 by tables that build on AVX-512.
-template <int n>
-I unsigned_byte(I v) {
+/// Byte n of every lane, 0 the lowest.
+template <int n, bool Signed>
+I byte_of(I v) {
+  if constexpr (Signed) return _mm512_srai_epi32(_mm512_slli_epi32(v, 24 - 8 * n), 24);
   return _mm512_and_si512(_mm512_srli_epi32(v, 8 * n), _mm512_set1_epi32(0xFF));
 }
 
