@@ -15,6 +15,7 @@ namespace {
 #include "kernels/generic/elements.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_integer.inl"
+#include "kernels/generic/group_rotation.inl"
 #include "kernels/generic/panel_integer_unpack.inl"
 #include "kernels/generic/tiles.inl"
 #include "kernels/generic/tile_integers.inl"
@@ -61,12 +62,13 @@ double probe_bf16(std::int64_t rounds) noexcept {
   return tile_probe(registers, rounds);
 }
 
-constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes, tile_prepare, multiply};
-template <class W>
-constexpr MatmulKernel kBulkOf{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
+constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes, tile_prepare<false>,
+                                 multiply};
+template <class W, bool Rotated = false>
+constexpr MatmulKernel kBulkOf{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare<Rotated>,
                                multiply_integers<W>};
-constexpr std::array<MatmulKernel, kIntegerTypes> kBulkIntegers{kBulkOf<Q8>, kBulkOf<Q4>, kBulkOf<Q4_1>,
-                                                                kBulkOf<Q4K>, kBulkOf<Q6K>};
+constexpr std::array<MatmulKernel, kIntegerTypes> kBulkIntegers{
+    kBulkOf<Q8>, kBulkOf<Q4>, kBulkOf<Q4_1>, kBulkOf<Q4K>, kBulkOf<Q6K>, kBulkOf<Q8, true>};
 }  // namespace
 }  // namespace qgen::kernels::amx
 #include "kernels/region_end.h"

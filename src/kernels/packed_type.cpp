@@ -33,13 +33,13 @@ PackedType packed_type_of(DType dtype) noexcept {
 }
 
 std::string_view packed_type_name(PackedType type) noexcept {
-  constexpr std::array<std::string_view, kPackedTypes> names{"f32", "f16",  "bf16", "q8",
-                                                             "q4",  "q4_1", "q4_k", "q6_k"};
+  constexpr std::array<std::string_view, kPackedTypes> names{"f32",  "f16",  "bf16", "q8", "q4",
+                                                             "q4_1", "q4_k", "q6_k", "q8"};
   return names[static_cast<std::size_t>(type)];
 }
 
 double packed_bits(PackedType type) noexcept {
-  constexpr std::array<double, kPackedTypes> bits{32, 16, 16, 8.5, 4.5, 5, 4.625, 6.5625};
+  constexpr std::array<double, kPackedTypes> bits{32, 16, 16, 8.5, 4.5, 5, 4.625, 6.5625, 8.5};
   return bits[static_cast<std::size_t>(type)];
 }
 

@@ -48,11 +48,12 @@ std::vector<double> rounded_to_8_bits(const Matrix& x, std::int64_t t) {
 /// products and minima, which are added separately.
 void expect_near(const std::vector<float>& y, const IntegerWeights& w, const Matrix& x,
                  std::vector<double> (*input_of)(const Matrix&, std::int64_t), double of_values) {
+  const Matrix given = w.input_of(x);
   for (std::int64_t t = 0; t < x.rows; ++t) {
-    const auto input = input_of(x, t);
+    const auto input = input_of(given, t);
     for (std::int64_t r = 0; r < w.values.rows; ++r) {
       double expected = 0, tolerance = 0;
-      for (std::int64_t c = 0; c < x.cols; ++c) {
+      for (std::int64_t c = 0; c < given.cols; ++c) {
         const double value = input[static_cast<std::size_t>(c)];
         const double term = static_cast<double>(w.values.row(r)[c]) * value;
         expected += term;
@@ -70,16 +71,18 @@ void expect_integer_products(const std::vector<float>& y, const IntegerWeights& 
   expect_near(y, w, x, rounded_to_16_bits, 0);
 }
 
-bool has_four_bits(PackedType type) {
-  return type == PackedType::q4 || type == PackedType::q4_1 || type == PackedType::q4_k;
+/// Weights of four bits and rotated ones.
+bool has_byte_inputs(PackedType type) {
+  return type == PackedType::q4 || type == PackedType::q4_1 || type == PackedType::q4_k ||
+         type == PackedType::q8_rotated;
 }
 
-/// For very many tokens inputs are rounded to 8 bits where weights have 4. Else avx2 computes in floats, and
-/// tables with arithmetic in bf16 use it, amx, whose bf16 is as fast as bytes, for weights of 4 bits as well:
-/// inputs and the values of weights have eight bits then.
+/// For very many tokens inputs are rounded to 8 bits where weights have 4 or are rotated. Else avx2 computes
+/// in floats, and tables with arithmetic in bf16 use it, amx, whose bf16 is as fast as bytes, for all
+/// weights: inputs and the values of weights have eight bits then.
 void expect_bulk_products(const KernelTable& table, PackedType type, const std::vector<float>& y,
                           const IntegerWeights& w, const Matrix& x) {
-  if (has_four_bits(type) && table.name != "amx") return expect_near(y, w, x, rounded_to_8_bits, 0);
+  if (has_byte_inputs(type) && table.name != "amx") return expect_near(y, w, x, rounded_to_8_bits, 0);
   if (table.name == "avx2") return expect_near(y, w, x, exact_input, 0);
   if (table.probe.bf16 == nullptr) return expect_integer_products(y, w, x);
   expect_near(y, w, x, exact_input, 1.1 * 0x1p-7);
@@ -136,11 +139,14 @@ Matrix largest_inputs(std::int64_t cols) {
   return x;
 }
 
-/// Integers are exact; runs of a group, both halves of its X, and minima are added up in floats.
+/// X is what values are multiplied by. Integers are exact; runs of a group, both halves of its X, and minima
+/// are added up in floats.
 void expect_exact_products(const IntegerWeights& w, const Matrix& x) {
   const PackedKernels& packed = w.panels.kernels();
-  const auto y = multiply(packed.many, w, x);
-  const auto few = multiply(packed.few, w.panels, {0, w.panels.rows}, x, 0, kFewTokens);
+  const Matrix turned = rotated(x, 1);
+  const Matrix& given = w.is_rotated ? turned : x;
+  const auto y = multiply(packed.many, w, given);
+  const auto few = multiply(packed.few, w.panels, {0, w.panels.rows}, given, 0, kFewTokens);
   for (std::int64_t t = 0; t < x.rows; ++t) {
     for (std::int64_t r = 0; r < w.panels.rows; ++r) {
       double expected = 0, magnitude = 0;
@@ -181,7 +187,8 @@ TEST_P(PackedIntegersTest, MultiplyTheLargestRoundedIntegers) {
   const Matrix x = largest_inputs(kCols);
   for (const auto& [name, type, dtype] : kRoundedSources) {
     SCOPED_TRACE(name);
-    const int low = type == PackedType::q8 ? -127 : -8, high = type == PackedType::q8 ? 127 : 7;
+    const bool is_rotated = type == PackedType::q8_rotated;
+    const int low = type == PackedType::q4 ? -8 : -127, high = type == PackedType::q4 ? 7 : 127;
     std::mt19937 random(1);
     Matrix weights(2 * kernels(type).panel_rows, kCols);
     weights.fill([&] {
@@ -197,8 +204,9 @@ TEST_P(PackedIntegersTest, MultiplyTheLargestRoundedIntegers) {
         magnitudes.row(r)[c] = std::abs(weights.row(r)[c]);
       }
     }
-    Panels panels(kernels(type), weights);
-    expect_exact_products({std::move(panels), std::move(weights), std::move(magnitudes)}, x);
+    Panels panels =
+        is_rotated ? Panels(kernels(type), rotated(weights, 1.0f / kGroup)) : Panels(kernels(type), weights);
+    expect_exact_products({std::move(panels), std::move(weights), std::move(magnitudes), is_rotated}, x);
   }
 }
 
@@ -253,14 +261,15 @@ TEST_P(PackedIntegersTest, PrepareTokensInAnyRangesOfBlocks) {
   }
 }
 
-/// So that matrices of several types may share it; but for the two kinds of `bulk`.
+/// So that matrices of several types may share it; but for the two kinds of `bulk` and for rotated ones.
 TEST_P(PackedIntegersTest, TakeOneFormOfInputs) {
   const PackedKernels& q8 = kernels(PackedType::q8);
   for (const IntegerSource& source : kIntegerSources) {
+    if (source.type == PackedType::q8_rotated) continue;
     const PackedKernels& other = kernels(source.type);
     EXPECT_EQ(other.few.prepare, q8.few.prepare);
     EXPECT_EQ(other.many.prepare, q8.many.prepare);
-    const PackedKernels& alike = has_four_bits(source.type) ? kernels(PackedType::q4) : q8;
+    const PackedKernels& alike = has_byte_inputs(source.type) ? kernels(PackedType::q4) : q8;
     EXPECT_EQ(other.bulk.prepare, alike.bulk.prepare);
     EXPECT_EQ(other.bulk.token_block, alike.bulk.token_block);
     EXPECT_EQ(other.few.token_block, q8.few.token_block);

@@ -150,6 +150,31 @@ inline std::vector<float> multiply(const MatmulKernel& kernel, const Panels& w, 
   return multiply(kernel, w, {0, w.rows}, x, 0, x.rows);
 }
 
+/// A group times the Hadamard matrix of its size, by the fast Walsh-Hadamard transform.
+inline void rotate(std::span<float> group) {
+  for (std::size_t step = 1; step < group.size(); step *= 2) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if ((i & step) != 0) continue;
+      const float a = group[i], b = group[i + step];
+      group[i] = a + b;
+      group[i + step] = a - b;
+    }
+  }
+}
+
+/// Every group of every row rotated; as many columns as whole groups have.
+inline Matrix rotated(const Matrix& m, float factor) {
+  Matrix wide(m.rows, (m.cols + kGroup - 1) / kGroup * kGroup);
+  wide.fill([] { return 0.0f; });
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    for (std::int64_t c = 0; c < m.cols; ++c) wide.row(r)[c] = factor * m.row(r)[c];
+    for (std::int64_t c = 0; c < wide.cols; c += kGroup) {
+      rotate({wide.row(r) + c, static_cast<std::size_t>(kGroup)});
+    }
+  }
+  return wide;
+}
+
 /// 127 times the weights as they were rounded (within some units of a float), by multiplication with inputs
 /// that are 32512 in one column, whose scale is 1.
 inline Matrix rounded_times_127(const Panels& w) {
@@ -178,19 +203,25 @@ struct IntegerSource {
 };
 
 inline constexpr IntegerSource kRoundedSources[] = {{"q8", PackedType::q8, DType::f32},
-                                                    {"q4", PackedType::q4, DType::f32}};
-inline constexpr IntegerSource kIntegerSources[] = {
-    {"q8", PackedType::q8, DType::f32},        {"q4", PackedType::q4, DType::f32},
-    {"q8_0", PackedType::q8, DType::q8_0},     {"q5_0", PackedType::q8, DType::q5_0},
-    {"iq4_nl", PackedType::q8, DType::iq4_nl}, {"q4_0", PackedType::q4, DType::q4_0},
-    {"q4_1", PackedType::q4_1, DType::q4_1},   {"q4_k", PackedType::q4_k, DType::q4_k},
-    {"q3_k", PackedType::q6_k, DType::q3_k},   {"q6_k", PackedType::q6_k, DType::q6_k}};
+                                                    {"q4", PackedType::q4, DType::f32},
+                                                    {"q8_rotated", PackedType::q8_rotated, DType::f32}};
+inline constexpr IntegerSource kIntegerSources[] = {{"q8", PackedType::q8, DType::f32},
+                                                    {"q4", PackedType::q4, DType::f32},
+                                                    {"q8_rotated", PackedType::q8_rotated, DType::f32},
+                                                    {"q8_0", PackedType::q8, DType::q8_0},
+                                                    {"q5_0", PackedType::q8, DType::q5_0},
+                                                    {"iq4_nl", PackedType::q8, DType::iq4_nl},
+                                                    {"q4_0", PackedType::q4, DType::q4_0},
+                                                    {"q4_1", PackedType::q4_1, DType::q4_1},
+                                                    {"q4_k", PackedType::q4_k, DType::q4_k},
+                                                    {"q3_k", PackedType::q6_k, DType::q3_k},
+                                                    {"q6_k", PackedType::q6_k, DType::q6_k}};
 
 inline void PrintTo(const IntegerSource& source, std::ostream* out) {
   *out << source.name;
 }
 
-/// Weights in panels together with their values.
+/// Weights in panels together with their values, of rotated ones those of the rotated groups.
 struct IntegerWeights {
   IntegerWeights(const KernelTable& table, const IntegerSource& source, std::int64_t rows, std::int64_t cols,
                  std::uint32_t seed)
@@ -207,23 +238,37 @@ struct IntegerWeights {
     }
   }
 
-  IntegerWeights(Panels p, Matrix v, Matrix m)
-      : panels(std::move(p)), values(std::move(v)), magnitudes(std::move(m)) {}
+  IntegerWeights(Panels p, Matrix v, Matrix m, bool rotated_groups)
+      : panels(std::move(p)), values(std::move(v)), magnitudes(std::move(m)), is_rotated(rotated_groups) {}
+
+  /// What values are multiplied by where panels are multiplied by X.
+  [[nodiscard]] Matrix input_of(const Matrix& x) const {
+    if (is_rotated) return rotated(x, 1.0f / kGroup);
+    Matrix same(x.rows, x.cols);
+    std::copy_n(x.row(0), x.rows * x.cols, same.row(0));
+    return same;
+  }
 
   Panels panels;
   Matrix values;
   Matrix magnitudes;  ///< of a scaled integer and its minimum together
+  bool is_rotated = false;
 
  private:
   static IntegerWeights rounded(const KernelTable& table, const IntegerSource& source, std::int64_t rows,
                                 std::int64_t cols, std::uint32_t seed) {
-    Panels packed(table.packed[static_cast<std::size_t>(source.type)], Matrix(rows, cols, seed));
-    Matrix signed_values = rounded_times_127(packed), unsigned_values(rows, cols);
-    for (std::int64_t i = 0; i < rows * cols; ++i) {
+    const Matrix floats(rows, cols, seed);
+    Panels packed(table.packed[static_cast<std::size_t>(source.type)], floats);
+    const bool rotated_groups = source.type == PackedType::q8_rotated;
+    Matrix signed_values = rounded_times_127(
+        rotated_groups ? Panels(table.packed[static_cast<std::size_t>(PackedType::q8)], rotated(floats, 1))
+                       : Panels(packed.kernels(), floats));
+    Matrix unsigned_values(rows, signed_values.cols);
+    for (std::int64_t i = 0; i < rows * signed_values.cols; ++i) {
       signed_values.row(0)[i] /= 127;
       unsigned_values.row(0)[i] = std::abs(signed_values.row(0)[i]);
     }
-    return {std::move(packed), std::move(signed_values), std::move(unsigned_values)};
+    return {std::move(packed), std::move(signed_values), std::move(unsigned_values), rotated_groups};
   }
 };
 

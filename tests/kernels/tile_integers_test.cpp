@@ -17,6 +17,7 @@ namespace {
 #include "kernels/generic/elements.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_integer.inl"
+#include "kernels/generic/group_rotation.inl"
 #include "kernels/generic/panel_integer_unpack.inl"
 #include "kernels/generic/tiles.inl"
 #include "kernels/generic/tile_integers.inl"
@@ -28,11 +29,11 @@ void multiply_on_model(const MatmulArgs& args) noexcept {
   tile_multiply_integers<W>(registers, args);
 }
 
-template <class W>
-constexpr MatmulKernel kOnModel{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare,
+template <class W, bool Rotated = false>
+constexpr MatmulKernel kOnModel{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare<Rotated>,
                                 multiply_on_model<W>};
-constexpr std::array<MatmulKernel, kIntegerTypes> kIntegers{kOnModel<Q8>, kOnModel<Q4>, kOnModel<Q4_1>,
-                                                            kOnModel<Q4K>, kOnModel<Q6K>};
+constexpr std::array<MatmulKernel, kIntegerTypes> kIntegers{kOnModel<Q8>,  kOnModel<Q4>,  kOnModel<Q4_1>,
+                                                            kOnModel<Q4K>, kOnModel<Q6K>, kOnModel<Q8, true>};
 }  // namespace
 }  // namespace qgen::kernels::tile_integers
 #include "kernels/region_end.h"
@@ -62,11 +63,13 @@ TEST_P(TileIntegers, ProductsMatchReferenceOnAllShapes) {
       const IntegerWeights w(kernels_named("avx512"), GetParam(), rows, cols, seed++);
       const Matrix x(tokens, cols, seed++);
       const auto y = multiply(kernel(), w, x);
+      const Matrix given = w.input_of(x);
       for (std::int64_t t = 0; t < tokens; ++t) {
         for (std::int64_t r = 0; r < rows; ++r) {
           double expected = 0, magnitude = 0;
-          for (std::int64_t c = 0; c < cols; ++c) {
-            const double term = static_cast<double>(w.values.row(r)[c]) * static_cast<double>(x.row(t)[c]);
+          for (std::int64_t c = 0; c < given.cols; ++c) {
+            const double term =
+                static_cast<double>(w.values.row(r)[c]) * static_cast<double>(given.row(t)[c]);
             expected += term;
             magnitude += std::abs(term);
           }

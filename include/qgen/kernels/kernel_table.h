@@ -57,19 +57,19 @@ struct PackedKernels {
   /// Bytes of one panel, a multiple of 64.
   std::size_t (*panel_bytes)(std::int64_t cols) noexcept = nullptr;
   /// Writes one panel from `rows` (1..panel_rows) rows of floats, `stride` floats apart. Rounds to the type:
-  /// f16 and bf16 to nearest even; q8 to nearest by the scale largest / 127 (largest: of |w| in the group),
-  /// which is itself rounded to f16 first; q4 (-8..7) by the scale, positive or negative, with the least
-  /// sum of squared errors among those tried. A group with a NaN or an infinity, or too large for an f16
-  /// scale, becomes NaN, so that it is noticed when it is used. nullptr where a type is made of stored blocks
-  /// only: q4_1, q4_k, q6_k.
+  /// f16 and bf16 to nearest even; q8 (-127..127) by the scale of f16 with the least sum of squared errors
+  /// among some near largest / 127 (largest: of |w| in the group); q4 (-8..7) by the scale, positive or
+  /// negative, with the least weighted sum of squared errors among those tried. A group with a NaN or an
+  /// infinity, or too large for an f16 scale, becomes NaN, so that it is noticed when it is used. nullptr
+  /// where a type is made of stored blocks only: q4_1, q4_k, q6_k.
   void (*pack)(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                std::byte* panel) noexcept = nullptr;
   /// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`. f32, f16 and bf16
   /// keep inputs in f32. Types of integers round them to 16 bits by groups of kGroup (scale: largest / 32512,
   /// in f32), multiply integers exactly and add the products of columns with a scale of their own, scaled,
   /// and the minima times sums of inputs in one order, so that `few` and `many` agree bit for bit there.
-  /// `bulk` may instead round inputs, and the values of weights, to bf16, and inputs of weights of 4 bits to
-  /// 8 bits by groups (scale: largest / 127). Kernels with the same `prepare` and
+  /// `bulk` may instead round inputs, and the values of weights, to bf16, and inputs of weights that have 4
+  /// bits or are rotated to 8 bits by groups (scale: largest / 127). Kernels with the same `prepare` and
   /// `token_block` take the same prepared input.
   MatmulKernel few, many, bulk;
 

@@ -23,9 +23,9 @@ KvType kv_type_of(const Plan& plan, const std::string& name) {
 
 /// The type that `--weights` calls by that name.
 std::optional<PackedType> find_weight_type(std::string_view name) noexcept {
-  for (const PackedType type : {PackedType::bf16, PackedType::q8, PackedType::q4}) {
-    if (name == packed_type_name(type)) return type;
-  }
+  if (name == "bf16") return PackedType::bf16;
+  if (name == "q8") return PackedType::q8_rotated;
+  if (name == "q4") return PackedType::q4;
   return std::nullopt;
 }
 

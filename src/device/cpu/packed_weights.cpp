@@ -64,6 +64,13 @@ PackedType router_type(DType dtype) noexcept {
   return dtype == DType::f16 || dtype == DType::bf16 ? packed_type_of(dtype) : PackedType::f32;
 }
 
+/// Stored blocks that q8 holds value by value are not rounded anew where rotating was asked for.
+PackedType held_type(DType dtype, std::optional<PackedType> wanted) noexcept {
+  const PackedType own = packed_type_of(dtype);
+  if (wanted == PackedType::q8_rotated && own == PackedType::q8) return own;
+  return wanted.value_or(own);
+}
+
 /// Packs matrices as one member of the team.
 class Packer {
  public:
@@ -127,8 +134,8 @@ PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::
   const std::vector<bool> routers = routers_of(plan);
   for (const WeightId id : order_) {
     const TensorView& view = plan.weight(id);
-    const PackedType held = routers[static_cast<std::size_t>(id)] ? router_type(view.dtype)
-                                                                  : type.value_or(packed_type_of(view.dtype));
+    const PackedType held =
+        routers[static_cast<std::size_t>(id)] ? router_type(view.dtype) : held_type(view.dtype, type);
     const PackedKernels& packed = kernels.packed[static_cast<std::size_t>(held)];
     const std::int64_t panels = (view.rows + packed.panel_rows - 1) / packed.panel_rows;
     numbers[static_cast<std::size_t>(held)] += view.rows * view.cols;

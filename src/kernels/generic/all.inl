@@ -6,6 +6,7 @@
 #include "kernels/generic/panel_few.inl"
 #include "kernels/generic/panel_many.inl"
 #include "kernels/generic/panel_integer.inl"
+#include "kernels/generic/group_rotation.inl"
 #include "kernels/generic/panel_integer_pack.inl"
 #include "kernels/generic/panel_stored.inl"
 #include "kernels/generic/panel_integer_input.inl"

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/built_tables.h"
 #include "kernels/stored_blocks.h"

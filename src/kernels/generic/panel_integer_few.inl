@@ -81,8 +81,8 @@ void integer_few_multiply(const MatmulArgs& a) noexcept {
   }
 }
 
-template <class W>
+template <class W, bool Rotated>
 constexpr MatmulKernel integer_few_kernel() {
   return {kByteFewTokens, integer_input_bytes<kByteFewTokens, 2>, no_scratch_bytes,
-          integer_prepare<kByteFewTokens, 2>, integer_few_multiply<W>};
+          integer_prepare<kByteFewTokens, 2, Rotated>, integer_few_multiply<W>};
 }

@@ -71,13 +71,15 @@ inline std::array<float, 2> split_run(const V* rounded, std::int64_t x, InputGro
 }
 
 /// Rounds kGroup floats. Below 2^-100 they count as zeros: their inverses might be no floats.
-template <int Halves>
+template <int Halves, bool Rotated>
 void prepare_group(const float* x, InputGroup<Halves>& to) {
   constexpr int kVectors = static_cast<int>(kGroup / kLanes);
-  V v[kVectors], most = zero(), bad = zero();
+  V v[static_cast<std::size_t>(kVectors)], most = zero(), bad = zero();
+  QGEN_UNROLL
+  for (int i = 0; i < kVectors; ++i) v[i] = load(x + i * kLanes);
+  if constexpr (Rotated) rotate_input(v);
   QGEN_UNROLL
   for (int i = 0; i < kVectors; ++i) {
-    v[i] = load(x + i * kLanes);
     most = max(abs(v[i]), most);
     bad = fma(v[i], zero(), bad);  // NaN for what is not finite
   }
@@ -110,25 +112,27 @@ void prepare_group(const float* x, InputGroup<Halves>& to) {
 }
 
 /// Rounds a token to records that lie `stride` apart.
-template <int Halves>
+template <int Halves, bool Rotated>
 void prepare_token(const float* x, std::int64_t cols, std::int64_t stride, InputGroup<Halves>* to) {
   const std::int64_t whole = cols / kGroup, all = input_groups(cols);
-  for (std::int64_t g = 0; g < whole; ++g) prepare_group(x + g * kGroup, to[g * stride]);
+  for (std::int64_t g = 0; g < whole; ++g) {
+    prepare_group<Halves, Rotated>(x + g * kGroup, to[g * stride]);
+  }
   for (std::int64_t g = whole; g < all; ++g) {
     float part[kGroup] = {};
     for (std::int64_t c = g * kGroup; c < cols; ++c) part[c - g * kGroup] = x[c];
-    prepare_group(part, to[g * stride]);
+    prepare_group<Halves, Rotated>(part, to[g * stride]);
   }
 }
 
-/// One form for all types of integers, so that matrices of several types may share it.
-template <int TokenBlock, int Halves>
+/// One form for all types of integers, but for rotated ones, so that matrices of several types may share it.
+template <int TokenBlock, int Halves, bool Rotated>
 void integer_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
                      std::int64_t cols, std::byte* input) noexcept {
   auto* records = reinterpret_cast<InputGroup<Halves>*>(input);
   for (std::int64_t t = begin; t < end; ++t) {
     InputGroup<Halves>* tile = records + t / TokenBlock * TokenBlock * input_groups(cols);
-    prepare_token(x + t * x_stride, cols, TokenBlock, tile + t % TokenBlock);
+    prepare_token<Halves, Rotated>(x + t * x_stride, cols, TokenBlock, tile + t % TokenBlock);
   }
 }
 

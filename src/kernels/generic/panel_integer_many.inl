@@ -166,10 +166,10 @@ void integer_many_multiply(const MatmulArgs& a) noexcept {
   }
 }
 
-template <class W, int Halves>
+template <class W, int Halves, bool Rotated>
 constexpr MatmulKernel integer_many_kernel() {
   return {kByteTokens, integer_input_bytes<kByteTokens, Halves>, no_scratch_bytes,
-          integer_prepare<kByteTokens, Halves>, integer_many_multiply<W, Halves>};
+          integer_prepare<kByteTokens, Halves, Rotated>, integer_many_multiply<W, Halves>};
 }
 
 /// `pack`: nothing where a type is made of stored blocks only.
@@ -178,7 +178,18 @@ constexpr PackedKernels integer_kernels(decltype(PackedKernels::pack) pack) {
   return {kLanes,
           integer_panel_bytes<W>,
           pack,
-          integer_few_kernel<W>(),
-          integer_many_kernel<W, 2>(),
-          integer_many_kernel<W, W::kBulkHalves>()};
+          integer_few_kernel<W, false>(),
+          integer_many_kernel<W, 2, false>(),
+          integer_many_kernel<W, W::kBulkHalves, false>()};
+}
+
+/// Rotated inputs lose so little that for very many tokens 8 bits are enough.
+template <class W>
+constexpr PackedKernels rotated_integer_kernels() {
+  return {kLanes,
+          integer_panel_bytes<W>,
+          pack_integer_panel<W, true>,
+          integer_few_kernel<W, true>(),
+          integer_many_kernel<W, 2, true>(),
+          integer_many_kernel<W, 1, true>()};
 }

@@ -40,11 +40,16 @@ inline I bytes_of(V a, V b, V c, V d) {
   return to_int(three) | shift_left<24>(to_int(d));
 }
 
-/// Rounds a group to integers in low..high by a scale that may be zero or NaN and adds `bias`.
+/// What to multiply by instead of dividing by a scale, which may be zero or NaN.
+inline V inverse_of(V scale) {
+  return set(1.0f) / where_greater(abs(scale), zero(), scale, set(1.0f));
+}
+
+/// Rounds a group to integers in low..high by a scale and adds `bias`.
 inline void round_group(const GroupColumns& w, V scale, float low, float high, float bias, Quads& to) {
-  const V divisor = where_greater(abs(scale), zero(), scale, set(1.0f));
+  const V inverse = inverse_of(scale);
   const auto rounded = [&](int column) {
-    const V near = max(min(w[column] / divisor, set(high)), set(low));
+    const V near = max(min(w[column] * inverse, set(high)), set(low));
     return round(near) + set(bias);
   };
   QGEN_UNROLL
@@ -53,8 +58,35 @@ inline void round_group(const GroupColumns& w, V scale, float low, float high, f
   }
 }
 
+/// Scales to try for q8: a group's largest magnitude by 127, which keeps integers, and by these. Which of
+/// them rounds a group best is chance; nearer ones round too much alike.
+inline constexpr float kOtherDivisors[] = {126.0f, 125.0f, 124.0f, 123.0f};
+
+/// The sum of squared errors of integers times `scale`. The extremes may be one step too large here.
+inline V squared_errors(const GroupColumns& w, V scale) {
+  const V inverse = inverse_of(scale);
+  V sums[4] = {zero(), zero(), zero(), zero()};
+  QGEN_UNROLL
+  for (int c = 0; c < kGroup; ++c) {
+    const V steps = w[c] * inverse, error = steps - round(steps);
+    sums[c % 4] = fma(error, error, sums[c % 4]);
+  }
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) * scale * scale;
+}
+
 inline void round_to_q8(const GroupColumns& w, std::byte* scales, Quads& to) {
-  round_group(w, store_scale(scales, group_largest(w) / set(127.0f)), -127.0f, 127.0f, 128.0f, to);
+  const V largest = group_largest(w);
+  V scale = store_scale(scales, largest / set(127.0f));
+  // NaN where it cannot be held: nothing else takes its place then.
+  V least = squared_errors(w, scale);
+  for (const float divisor : kOtherDivisors) {
+    const V tried = store_scale(scales, largest / set(divisor));
+    const V errors = squared_errors(w, tried);
+    scale = where_greater(least, errors, tried, scale);
+    least = min(errors, least);
+  }
+  store_f16(scales, scale);
+  round_group(w, scale, -127.0f, 127.0f, 128.0f, to);
 }
 
 /// Scales to try for q4: a group's largest magnitude by these, with either sign. Coarser steps, which leave
@@ -151,7 +183,7 @@ inline void store_quads(Q6K, const Quads (&quads)[kBlockGroups], std::byte* bloc
   }
 }
 
-template <class W>
+template <class W, bool Rotated>
 void pack_integer_panel(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                         std::byte* panel) noexcept {
   for (std::int64_t c = 0; c < cols; c += kBlockColumns) {
@@ -160,6 +192,7 @@ void pack_integer_panel(const float* w, std::int64_t stride, std::int64_t rows, 
     for (std::int64_t g = 0; g < kBlockGroups; ++g) {
       GroupColumns columns;
       load_columns(w + c + g * kGroup, stride, rows, cols - c - g * kGroup, columns);
+      if constexpr (Rotated) rotate_vectors(columns);
       round_to(W{}, columns, block + W::kScales + g * kVectorBytes / kBlockGroups, quads[g]);
     }
     store_quads(W{}, quads, block);

@@ -6,11 +6,12 @@ constexpr KernelTable generic_table(std::string_view name) {
   table.packed[static_cast<std::size_t>(PackedType::f32)] = float_panels<F32>();
   table.packed[static_cast<std::size_t>(PackedType::f16)] = float_panels<F16>();
   table.packed[static_cast<std::size_t>(PackedType::bf16)] = float_panels<Bf16>();
-  table.packed[static_cast<std::size_t>(PackedType::q8)] = integer_kernels<Q8>(pack_integer_panel<Q8>);
-  table.packed[static_cast<std::size_t>(PackedType::q4)] = integer_kernels<Q4>(pack_integer_panel<Q4>);
+  table.packed[static_cast<std::size_t>(PackedType::q8)] = integer_kernels<Q8>(pack_integer_panel<Q8, false>);
+  table.packed[static_cast<std::size_t>(PackedType::q4)] = integer_kernels<Q4>(pack_integer_panel<Q4, false>);
   table.packed[static_cast<std::size_t>(PackedType::q4_1)] = integer_kernels<Q4_1>(nullptr);
   table.packed[static_cast<std::size_t>(PackedType::q4_k)] = integer_kernels<Q4K>(nullptr);
   table.packed[static_cast<std::size_t>(PackedType::q6_k)] = integer_kernels<Q6K>(nullptr);
+  table.packed[static_cast<std::size_t>(PackedType::q8_rotated)] = rotated_integer_kernels<Q8>();
   table.pack_blocks = block_packing();
   table.kv = {kv_kernels<F32>(), kv_kernels<F16>(), kv_kernels<Bf16>(), kv_kernels<I8>()};
   table.widen = {widen<F32>,      widen<F16>,      widen<Bf16>,     dequantize_q8_0,   dequantize_q4_0,

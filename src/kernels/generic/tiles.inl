@@ -25,14 +25,21 @@ inline std::size_t tile_input_bytes(std::int64_t tokens, std::int64_t cols) noex
   return static_cast<std::size_t>(round_up(tokens, 2 * kTileRows) / kTileRows * tile_row_bytes(cols));
 }
 
-inline void tile_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
-                         std::int64_t cols, std::byte* input) noexcept {
+template <bool Rotated>
+void tile_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
+                  std::int64_t cols, std::byte* input) noexcept {
+  constexpr std::int64_t kVectors = kTileColumns / kLanes;
   for (std::int64_t t = begin; t < round_up(end, 2 * kTileRows); ++t) {
     std::byte* row =
         input + t / kTileRows * tile_row_bytes(cols) + t % kTileRows * kTileColumns * Bf16::kBytes;
-    for (std::int64_t c = 0; c < panel_columns(cols); c += kLanes) {
-      const V values = t < end && c < cols ? load_up_to(x + t * x_stride + c, cols - c) : zero();
-      Bf16::store(row + c / kTileColumns * kTileBytes + c % kTileColumns * Bf16::kBytes, values);
+    for (std::int64_t c = 0; c < cols; c += kTileColumns, row += kTileBytes) {
+      V values[kVectors];
+      for (std::int64_t i = 0; i < kVectors; ++i) {
+        const std::int64_t left = cols - c - i * kLanes;
+        values[i] = t < end && left > 0 ? load_up_to(x + t * x_stride + cols - left, left) : zero();
+      }
+      if constexpr (Rotated) rotate_input(values);
+      for (std::int64_t i = 0; i < kVectors; ++i) Bf16::store(row + i * kLanes * Bf16::kBytes, values[i]);
     }
   }
 }
