@@ -26,7 +26,7 @@ void integer_few_group(const std::byte* block, const typename W::Factors& factor
     for (int t = 0; t < Tokens; ++t) {
       QGEN_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const InputHalf& in = x[t].halves[half];
+        const auto& in = x[t].halves[half];
         const std::int32_t start = start_of<W>(in, run);
         I products = Products::begin(start);
         QGEN_UNROLL

@@ -3,21 +3,23 @@
 // of weights to 8 bits; the other half costs a second product, for which reading the weights leaves time.
 // Weights of 4 bits lose far more than X then does, so very many tokens are rounded to 8 bits for them.
 
-/// The upper or the lower bytes of a group of X.
+/// The upper or the lower bytes of a group of X, or of one half all of it, with what makes up for the first
+/// Starts biases.
+template <int Starts>
 struct InputHalf {
   std::byte x[kGroup];  ///< signed bytes, -127..127
   float scale;
   /// Minus the sum of x times the bias of weights, by Start; of q6_k for the first and the second kInputRun
   /// columns.
-  std::int32_t starts[kStarts];
+  std::int32_t starts[static_cast<std::size_t>(Starts)];
 };
 inline constexpr std::int64_t kInputRun = kGroup / Q6K::kRuns;
 
 /// A group of X: a number is its byte or, of two halves, kUpperByte times its upper byte plus its lower one.
-/// With 255 instead of 256 no byte is -128, which has no opposite.
+/// With 255 instead of 256 no byte is -128, which has no opposite. q6_k takes two halves only.
 template <int Halves>
 struct InputGroup {
-  InputHalf halves[static_cast<std::size_t>(Halves)];  ///< upper, lower
+  InputHalf<Halves == 1 ? kStartQ6K : kStarts> halves[static_cast<std::size_t>(Halves)];  ///< upper, lower
   float sum;
 };
 inline constexpr float kUpperByte = 255;
@@ -25,8 +27,8 @@ template <int Halves>
 inline constexpr float kLargestInput = Halves == 1 ? 127 : 127 * kUpperByte + 127;
 
 /// What products with a run of weights start from.
-template <class W>
-std::int32_t start_of(const InputHalf& half, int run) {
+template <class W, int Starts>
+std::int32_t start_of(const InputHalf<Starts>& half, int run) {
   if constexpr (W::kBias == 0) {
     return 0;
   } else {
@@ -45,70 +47,78 @@ std::size_t integer_input_bytes(std::int64_t tokens, std::int64_t cols) noexcept
          sizeof(InputGroup<Halves>);
 }
 
-/// Stores kInputRun rounded numbers as bytes from x on; returns the sums of each half's bytes.
-inline std::array<float, 1> split_run(const V* rounded, std::int64_t x, InputGroup<1>& to) {
-  V bytes_sum = zero();
+inline constexpr int kInputVectors = static_cast<int>(kGroup / kLanes);
+
+/// Stores rounded numbers as bytes, what makes up for biases, and their sum times the scale.
+inline void store_input(const Row<kInputVectors>& rounded, float scale, InputGroup<1>& to) {
+  InputHalf<kStartQ6K>& all = to.halves[0];
+  V bytes = zero();
   QGEN_UNROLL
-  for (std::int64_t i = 0; i < kInputRun / kLanes; ++i) {
-    store_bytes(to.halves[0].x + x + i * kLanes, rounded[i]);
-    bytes_sum = bytes_sum + rounded[i];
+  for (int i = 0; i < kInputVectors; ++i) {
+    store_bytes(all.x + i * kLanes, rounded[i]);
+    bytes = bytes + rounded[i];
   }
-  return {sum(bytes_sum)};
+  const float total = sum(bytes);
+  all.scale = scale;
+  all.starts[kStartQ8] = -Q8::kBias * static_cast<std::int32_t>(total);
+  all.starts[kStartQ4] = -Q4::kBias * static_cast<std::int32_t>(total);
+  to.sum = scale * total;
 }
 
-inline std::array<float, 2> split_run(const V* rounded, std::int64_t x, InputGroup<2>& to) {
-  V upper_sum = zero(), lower_sum = zero();
+inline void store_input(const Row<kInputVectors>& rounded, float scale, InputGroup<2>& to) {
+  V sums[2][Q6K::kRuns] = {};  // of upper and lower bytes, by run
   QGEN_UNROLL
-  for (std::int64_t i = 0; i < kInputRun / kLanes; ++i) {
+  for (int i = 0; i < kInputVectors; ++i) {
+    const int run = i * Q6K::kRuns / kInputVectors;
     const V upper = round(rounded[i] * set(1 / kUpperByte));
     const V lower = rounded[i] - upper * set(kUpperByte);
-    store_bytes(to.halves[0].x + x + i * kLanes, upper);
-    store_bytes(to.halves[1].x + x + i * kLanes, lower);
-    upper_sum = upper_sum + upper;
-    lower_sum = lower_sum + lower;
+    store_bytes(to.halves[0].x + i * kLanes, upper);
+    store_bytes(to.halves[1].x + i * kLanes, lower);
+    sums[0][run] = sums[0][run] + upper;
+    sums[1][run] = sums[1][run] + lower;
   }
-  return {sum(upper_sum), sum(lower_sum)};
+  float totals[2];
+  for (int half = 0; half < 2; ++half) {
+    const float first = sum(sums[half][0]), second = sum(sums[half][1]);
+    const auto a = static_cast<std::int32_t>(first), b = static_cast<std::int32_t>(second);
+    std::int32_t* starts = to.halves[half].starts;
+    starts[kStartQ8] = -Q8::kBias * (a + b);
+    starts[kStartQ4] = -Q4::kBias * (a + b);
+    starts[kStartQ6K] = -Q6K::kBias * a;
+    starts[kStartQ6K + 1] = -Q6K::kBias * b;
+    totals[half] = first + second;
+  }
+  to.halves[0].scale = scale * kUpperByte;
+  to.halves[1].scale = scale;
+  // Below 2^24, so exact until it is scaled.
+  to.sum = scale * (totals[0] * kUpperByte + totals[1]);
 }
 
 /// Rounds kGroup floats. Below 2^-100 they count as zeros: their inverses might be no floats.
 template <int Halves, bool Rotated>
 void prepare_group(const float* x, InputGroup<Halves>& to) {
-  constexpr int kVectors = static_cast<int>(kGroup / kLanes);
-  V v[static_cast<std::size_t>(kVectors)], most = zero(), bad = zero();
+  Row<kInputVectors> v;
+  V most = zero(), bad = zero();
   QGEN_UNROLL
-  for (int i = 0; i < kVectors; ++i) v[i] = load(x + i * kLanes);
+  for (int i = 0; i < kInputVectors; ++i) v[i] = load(x + i * kLanes);
   if constexpr (Rotated) rotate_input(v);
   QGEN_UNROLL
-  for (int i = 0; i < kVectors; ++i) {
+  for (int i = 0; i < kInputVectors; ++i) {
     most = max(abs(v[i]), most);
     bad = fma(v[i], zero(), bad);  // NaN for what is not finite
   }
   if (!all_below(bad, 1.0f)) {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     to = {};
-    for (InputHalf& half : to.halves) half.scale = kNan;
+    for (auto& half : to.halves) half.scale = kNan;
     to.sum = kNan;
     return;
   }
   const float top = largest(most);
   const V inverse = set(top < 0x1p-100f ? 0.0f : kLargestInput<Halves> / top);
   QGEN_UNROLL
-  for (int i = 0; i < kVectors; ++i) v[i] = round(v[i] * inverse);
-  const auto first = split_run(v, 0, to), second = split_run(v + kVectors / 2, kInputRun, to);
-  const float scale = top / kLargestInput<Halves>;
-  to.halves[Halves - 1].scale = scale;
-  if constexpr (Halves == 2) to.halves[0].scale = scale * kUpperByte;
-  for (std::size_t half = 0; half < Halves; ++half) {
-    const auto a = static_cast<std::int32_t>(first[half]), b = static_cast<std::int32_t>(second[half]);
-    std::int32_t* starts = to.halves[half].starts;
-    starts[kStartQ8] = -Q8::kBias * (a + b);
-    starts[kStartQ4] = -Q4::kBias * (a + b);
-    starts[kStartQ6K] = -Q6K::kBias * a;
-    starts[kStartQ6K + 1] = -Q6K::kBias * b;
-  }
-  // Below 2^24, so exact until it is scaled.
-  const float upper = first[0] + second[0], lower = first[Halves - 1] + second[Halves - 1];
-  to.sum = scale * (Halves == 1 ? lower : upper * kUpperByte + lower);
+  for (int i = 0; i < kInputVectors; ++i) v[i] = round(v[i] * inverse);
+  store_input(v, top / kLargestInput<Halves>, to);
 }
 
 /// Rounds a token to records that lie `stride` apart.

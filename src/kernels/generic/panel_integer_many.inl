@@ -54,7 +54,7 @@ void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scal
   }
   QGEN_UNROLL
   for (int t = 0; t < Tokens; ++t) {
-    const InputHalf& in = x[t].halves[half];
+    const auto& in = x[t].halves[half];
     QGEN_UNROLL
     for (int p = 0; p < Panels; ++p) {
       const V total = to_float(Products::end(products[t][p], start_of<W>(in, run)));
