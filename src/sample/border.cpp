@@ -6,13 +6,15 @@
 
 namespace qgen {
 
-Border BorderFinder::find(std::span<const float> logits, const Mass& mass, const GoesOn& goes_on) {
+Border BorderFinder::find(std::span<const float> logits, const Mass& mass, const GoesOn& goes_on,
+                          std::optional<double> total) {
   Border border;
+  border.total = total.value_or(0);
   bin_of_.resize(logits.size());
   inside_.resize(logits.size());
   for (bool first = true;; first = false) {
     fill_bins(logits, mass);
-    if (first) {
+    if (first && !total) {
       for (const double m : bins_) border.total += m;
     }
     std::size_t at = 0;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,8 +29,10 @@ class BorderFinder {
   /// false.
   using GoesOn = std::function<bool(double before, double total)>;
 
-  /// `logits`: at least one, all finite. The largest is reached in any case.
-  Border find(std::span<const float> logits, const Mass& mass, const GoesOn& goes_on);
+  /// `logits`: at least one, all finite. The largest is reached in any case. `total`: the mass of all, where
+  /// smaller ones that the walk cannot reach are left out.
+  Border find(std::span<const float> logits, const Mass& mass, const GoesOn& goes_on,
+              std::optional<double> total = std::nullopt);
 
  private:
   void fill_bins(std::span<const float> logits, const Mass& mass);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 
 namespace qgen {
 
@@ -11,6 +12,34 @@ void exp_weights(std::span<const float> logits, float top, std::span<float> weig
   const float* in = logits.data();
   float* out = weights.data();
   for (std::size_t i = 0; i < n; ++i) out[i] = exp_nonpositive(in[i] - top);
+}
+
+double sum(std::span<const float> values) noexcept {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  const std::size_t whole = values.size() / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += static_cast<double>(values[i + lane]);
+  }
+  return std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(whole), values.end(),
+                         std::accumulate(lanes.begin(), lanes.end(), 0.0),
+                         [](double total, float value) { return total + static_cast<double>(value); });
+}
+
+Masses masses(std::span<const float> logits, float top, float limit) noexcept {
+  constexpr std::size_t kBlock = 256;
+  std::array<float, kBlock> weights;
+  Masses result;
+  for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const std::size_t count = std::min(kBlock, logits.size() - begin);
+    const std::span<const float> in = logits.subspan(begin, count);
+    const std::span<float> out = std::span<float>(weights).first(count);
+    exp_weights(in, top, out);
+    result.all += sum(out);
+    for (std::size_t i = 0; i < count; ++i) weights[i] = in[i] >= limit ? weights[i] : 0.0f;
+    result.near += sum(out);
+  }
+  return result;
 }
 
 Extremes extremes(std::span<const float> values) noexcept {

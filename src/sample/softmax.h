@@ -32,6 +32,15 @@ inline float exp_nonpositive(float x) noexcept {
 /// weights[i] = exp(logits[i] - top); `top` must be the largest logit.
 void exp_weights(std::span<const float> logits, float top, std::span<float> weights) noexcept;
 
+/// The sum, added up in an order that is always the same, but not that of a loop.
+double sum(std::span<const float> values) noexcept;
+
+/// Sums of softmax weights exp(logit - top).
+struct Masses {
+  double all = 0, near = 0;  ///< of all logits, and of those not below `limit`
+};
+Masses masses(std::span<const float> logits, float top, float limit) noexcept;
+
 struct Extremes {
   float low = 0, high = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -75,22 +76,25 @@ class PenaltiesStep final : public SamplerStep {
 
   void apply(Candidates& candidates, const SampleContext& context) override {
     count(candidates, context);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const std::uint32_t mark = marks_[static_cast<std::size_t>(candidates.ids[i])];
+    const std::span<const TokenId> ids = candidates.ids();
+    const std::span<float> logits = candidates.logits();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::uint32_t mark = marks_[static_cast<std::size_t>(ids[i])];
       if (mark == 0) continue;
-      float& logit = candidates.logits[i];
+      float& logit = logits[i];
       logit = logit < 0 ? logit * repetition_ : logit / repetition_;
       const std::uint32_t replies = mark - 1;
       if (replies > 0) logit -= static_cast<float>(replies) * frequency_ + presence_;
       logit = bounded(logit);
     }
+    candidates.find_top();
   }
 
  private:
   /// marks_[id]: 0 for a token not seen, else one more than its occurrences in the reply. Ids that are no
   /// candidates, whatever their value, count nowhere.
   void count(const Candidates& candidates, const SampleContext& context) {
-    marks_.assign(static_cast<std::size_t>(candidates.ids.back()) + 1, 0);
+    marks_.assign(static_cast<std::size_t>(candidates.ids().back()) + 1, 0);
     const auto in_reply = std::min<std::uint64_t>(window_, context.reply.size());
     const auto in_prompt = std::min<std::uint64_t>(window_ - in_reply, context.prompt.size());
     for (const TokenId id : context.prompt.last(in_prompt)) {
@@ -135,15 +139,15 @@ class TemperatureStep final : public SamplerStep {
 
   void apply(Candidates& candidates, const SampleContext&) override {
     const auto divisor = static_cast<float>(temperature_);
-    const float top = extremes(candidates.logits).high;
+    const float top = candidates.top();
     if (std::isfinite(top / divisor)) {
-      for (float& logit : candidates.logits) logit = bounded(logit / divisor);
+      candidates.map([divisor](float logit) { return bounded(logit / divisor); });
     } else {
       // So cold that the largest would overflow: measured from the largest, which becomes 0.
-      for (float& logit : candidates.logits) {
+      candidates.map([top, this](float logit) {
         const double below = static_cast<double>(logit) - static_cast<double>(top);
-        logit = bounded(static_cast<float>(std::max(below / temperature_, -1e38)));
-      }
+        return bounded(static_cast<float>(std::max(below / temperature_, -1e38)));
+      });
     }
   }
 
@@ -168,17 +172,32 @@ class TopKStep final : public SamplerStep {
 
   void apply(Candidates& candidates, const SampleContext&) override {
     if (k_ >= candidates.size()) return;
+    candidates.keep_from(least_of_blocks(candidates.logits()));
     const auto ones = [](std::span<const float>, std::span<float> mass) {
       std::fill(mass.begin(), mass.end(), 1.0f);
     };
     const auto k = static_cast<double>(k_);
     const Border border =
-        finder_.find(candidates.logits, ones, [k](double before, double) { return before < k; });
-    candidates.keep_if([&](float logit) { return logit >= border.logit; });
+        finder_.find(candidates.logits(), ones, [k](double before, double) { return before < k; });
+    candidates.keep_from(border.logit);
   }
 
  private:
+  /// A lower bound of the k-th largest: the k-th largest of the maxima of blocks, if there are so many.
+  float least_of_blocks(std::span<const float> logits) {
+    constexpr std::size_t kBlock = 64;
+    maxima_.clear();
+    for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+      maxima_.push_back(extremes(logits.subspan(begin, std::min(kBlock, logits.size() - begin))).high);
+    }
+    if (k_ > maxima_.size()) return -std::numeric_limits<float>::max();
+    const auto kth = maxima_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+    std::nth_element(maxima_.begin(), kth, maxima_.end(), std::greater<>());
+    return *kth;
+  }
+
   std::uint64_t k_;
+  std::vector<float> maxima_;
   BorderFinder finder_;
 };
 
@@ -205,7 +224,7 @@ class TopPStep final : public SamplerStep {
   explicit TopPStep(double p) : left_out_(static_cast<float>(1 - p)) {}
 
   void apply(Candidates& candidates, const SampleContext&) override {
-    const float top = extremes(candidates.logits).high;
+    const float top = candidates.top();
     const auto weigh = [top](std::span<const float> logits, std::span<float> mass) {
       exp_weights(logits, top, mass);
     };
@@ -214,21 +233,36 @@ class TopPStep final : public SamplerStep {
     const auto stays = [this](double before, double total) {
       return static_cast<float>((total - before) / total) > left_out_;
     };
-    const Border border = finder_.find(candidates.logits, weigh, stays);
-    const auto weight = static_cast<double>(exp_nonpositive(border.logit - top));
-    auto equals = static_cast<std::size_t>(
-        std::count(candidates.logits.begin(), candidates.logits.end(), border.logit));
-    std::size_t kept = 1;
-    while (kept < equals && stays(border.before + static_cast<double>(kept) * weight, border.total)) ++kept;
-    candidates.keep_if([&](float logit) {
-      if (logit != border.logit) return logit > border.logit;
-      if (kept == 0) return false;
-      --kept;
-      return true;
+    // Where a text makes sense, the border is among the few tokens that are near the best.
+    const float near = top - kNear;
+    const Masses sums = masses(candidates.logits(), top, near);
+    if (!stays(sums.near, sums.all)) candidates.keep_from(near);
+    const Border border = finder_.find(candidates.logits(), weigh, stays, sums.all);
+    keep_to(candidates, border, [&](std::size_t equals) {
+      const auto weight = static_cast<double>(exp_nonpositive(border.logit - top));
+      return stays(border.before + static_cast<double>(equals) * weight, border.total);
     });
   }
 
  private:
+  static constexpr float kNear = 12;
+
+  /// Keeps what is above the border and, of those on it, the first, and as many more as `stays` says.
+  template <class Stays>
+  static void keep_to(Candidates& candidates, const Border& border, const Stays& stays) {
+    candidates.keep_from(border.logit);
+    const std::span<const float> logits = candidates.logits();
+    const auto equals = static_cast<std::size_t>(std::count(logits.begin(), logits.end(), border.logit));
+    std::size_t kept = 1;
+    while (kept < equals && stays(kept)) ++kept;
+    if (kept == equals) return;
+    candidates.keep_if([&](float logit) {
+      const bool keep = logit != border.logit || kept > 0;
+      if (logit == border.logit && keep) --kept;
+      return keep;
+    });
+  }
+
   float left_out_;
   BorderFinder finder_;
 };
@@ -255,7 +289,7 @@ class MinPStep final : public SamplerStep {
   explicit MinPStep(double p) : log_p_(static_cast<float>(std::log(p))) {}
 
   void apply(Candidates& candidates, const SampleContext&) override {
-    const float top = extremes(candidates.logits).high;
+    const float top = candidates.top();
     candidates.keep_if([this, top](float logit) { return logit - top >= log_p_; });
   }
 
