@@ -21,9 +21,6 @@ constexpr int score_vectors(int queries) {
   return std::min(attend_vectors(queries), 4);
 }
 
-/// How much of the next chunk's keys is brought near while there is nothing to read, in bytes.
-inline constexpr std::int64_t kNextAhead = 8192;
-
 /// How far ahead of the values in use to prefetch, in bytes; keys are wanted one tile ahead.
 inline constexpr std::int64_t kMixAhead = 8192;
 
@@ -109,9 +106,11 @@ void score_tile(const AttendArgs& a, std::int64_t query, std::int64_t position) 
   Grid<Queries, Vectors> sums = {};
   for (std::int64_t d = 0; d < a.head_dim; ++d) {
     Row<Vectors> keys;
-    QGEN_UNROLL
-    for (int i = 0; i < Vectors; i += kBlockVectors) {
-      __builtin_prefetch(k[static_cast<std::size_t>(i)] + ahead + d * kKvLanes * T::kBytes);
+    if (d * kKvLanes * T::kBytes % 64 == 0) {
+      QGEN_UNROLL
+      for (int i = 0; i < Vectors; i += kBlockVectors) {
+        __builtin_prefetch(k[static_cast<std::size_t>(i)] + ahead + d * kKvLanes * T::kBytes);
+      }
     }
     QGEN_UNROLL
     for (int i = 0; i < Vectors; ++i)
@@ -162,6 +161,8 @@ void mix_tile(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::
   const std::int64_t n = Vectors == 1 ? a.head_dim - d : kLanes;
   const float* weights = a.scratch + query * kKvChunk;
   const std::byte* v = a.chunk.v + d * T::kBytes;
+  // With every position a line of the next chunk's keys, which makes up for the first tile of scores.
+  const std::byte* next = query == 0 && d == 0 ? a.next : nullptr;
   float* out = a.out + query * a.out_stride + d;
   Grid<Queries, Vectors> sums;
   QGEN_UNROLL
@@ -174,6 +175,7 @@ void mix_tile(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::
     for (std::int64_t i = 0; i < Vectors * kLanes * T::kBytes; i += 64) {
       __builtin_prefetch(v + p * a.head_dim * T::kBytes + kMixAhead + i);
     }
+    if (next != nullptr) __builtin_prefetch(next + p * 64);
     Row<Vectors> values;
     QGEN_UNROLL
     for (int i = 0; i < Vectors; ++i) {
@@ -215,9 +217,6 @@ template <class T, int Queries>
 void attend_tile(const AttendArgs& a, std::int64_t query) {
   const auto [least, most] = std::minmax_element(a.visible + query, a.visible + query + Queries);
   score<T, Queries, score_vectors(Queries)>(a, query, 0, round_up(*most, kLanes));
-  if (a.next != nullptr && query == 0) {
-    for (std::int64_t line = 0; line < kNextAhead; line += 64) __builtin_prefetch(a.next + line);
-  }
   for (int j = 0; j < Queries; ++j) {
     softmax<T>(a, query + j);
     std::fill_n(a.out + (query + j) * a.out_stride, a.head_dim, 0.0f);
