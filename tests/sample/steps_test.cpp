@@ -65,10 +65,11 @@ std::vector<TokenId> kept(const std::vector<float>& logits, SamplingOptions opti
 }
 
 TEST(SamplerSteps, TopKKeepsWhatSortingPutsFirstAndItsEquals) {
-  for (const auto& [name, logits] : shapes()) {
+  for (const Shape& shape : shapes()) {
+    const std::vector<float>& logits = shape.logits;
     const std::vector<TokenId> sorted = sorted_ids(logits);
     for (const std::size_t k : {1u, 2u, 20u, 156u, 157u, 158u, 1'000u, 10'006u}) {
-      SCOPED_TRACE(name + ", k " + std::to_string(k));
+      SCOPED_TRACE(shape.name + ", k " + std::to_string(k));
       const float last = logits[static_cast<std::size_t>(sorted[k - 1])];
       const auto end = std::ranges::find_if(
           sorted, [&](TokenId id) { return logits[static_cast<std::size_t>(id)] < last; });
@@ -81,7 +82,8 @@ TEST(SamplerSteps, TopKKeepsWhatSortingPutsFirstAndItsEquals) {
 }
 
 TEST(SamplerSteps, TopPKeepsTheFewestThatWeighEnough) {
-  for (const auto& [name, logits] : shapes()) {
+  for (const Shape& shape : shapes()) {
+    const std::vector<float>& logits = shape.logits;
     const std::vector<TokenId> sorted = sorted_ids(logits);
     const double top = static_cast<double>(logits[static_cast<std::size_t>(sorted[0])]);
     std::vector<double> before{0};
@@ -90,7 +92,7 @@ TEST(SamplerSteps, TopPKeepsTheFewestThatWeighEnough) {
                        std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)]) - top));
     }
     for (const double p : {0.0, 0.1, 0.5, 0.8, 0.95, 0.999}) {
-      SCOPED_TRACE(name + ", p " + std::to_string(p));
+      SCOPED_TRACE(shape.name + ", p " + std::to_string(p));
       SamplingOptions options;
       options.top_p = p;
       const std::vector<TokenId> got = kept(logits, options);

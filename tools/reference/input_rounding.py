@@ -5,8 +5,9 @@
   input_rounding.py --text PROSE.txt CODE.py [--model DIR]
 
 The model and the windows are those of accuracy.py, of which each window's first 256 tokens are used and all count. Groups are
-32 numbers of a row. Inputs of the head, which is multiplied by few tokens, stay exact. Printed for each way: mean Kullback-Leibler divergence from the exact products in nats, its 99.9 %
-quantile, how often the most likely token agrees, and the change of perplexity."""
+32 numbers of a row. Inputs of the head, which is multiplied by few tokens, stay exact. Printed for each way: mean
+Kullback-Leibler divergence from the exact products in nats, its 99.9 % quantile, how often the most likely token agrees, and
+the change of perplexity."""
 
 import argparse
 import math
