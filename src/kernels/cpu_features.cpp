@@ -3,6 +3,9 @@
 #include <array>
 #include <utility>
 
+#include "kernels/built_tables.h"
+#include "kernels/tile_check.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #if defined(__linux__)
@@ -82,6 +85,7 @@ CpuFeatures detect_cpu_features() noexcept {
   features.amx_tile = tiles;
   features.amx_bf16 = tiles && bit(seven.d, 22);
   features.amd = made_by_amd();
+  if (features.amx_bf16 && kAvx512.usable(features)) features.amx_bf16 = tiles_multiply_right();
   return features;
 }
 #elif defined(__aarch64__) && defined(__linux__)

@@ -18,7 +18,7 @@ struct CpuFeatures {
 
 /// Asks the processor; on others than x86-64 and AArch64 with Linux nothing is set. Where there are tile
 /// registers (AMX), it asks the operating system, once, to save them for this process; they count only if it
-/// will.
+/// will, and amx_bf16 only if they also multiply right.
 [[nodiscard]] CpuFeatures detect_cpu_features() noexcept;
 /// Names, as Linux writes them, of the instruction sets that are set.
 [[nodiscard]] std::vector<std::string_view> feature_names(const CpuFeatures& features);

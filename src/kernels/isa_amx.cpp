@@ -3,6 +3,7 @@
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
+#include "kernels/tile_check.h"
 #include "kernels/tile_config.h"
 
 #define QGEN_REGION_TARGET "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-bf16"
@@ -62,6 +63,11 @@ double probe_bf16(std::int64_t rounds) noexcept {
   return tile_probe(registers, rounds);
 }
 
+bool are_right() noexcept {
+  TileRegisters registers;
+  return tiles_are_right(registers);
+}
+
 constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes, tile_prepare<false>,
                                  multiply};
 template <class W, bool Rotated = false>
@@ -91,6 +97,11 @@ const KernelTable& amx_table() noexcept {
 }
 
 }  // namespace
+
+bool tiles_multiply_right() noexcept {
+  static const bool right = amx::are_right();
+  return right;
+}
 
 constinit const BuiltTable kAmx{
     "amx", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.amx_tile && f.amx_bf16; },

@@ -24,6 +24,7 @@ using kernels::tiles::tile_input_bytes;
 using kernels::tiles::tile_multiply;
 using kernels::tiles::tile_prepare;
 using kernels::tiles::tile_probe;
+using kernels::tiles::tiles_are_right;
 
 constexpr std::int64_t kPanel = 16;
 
@@ -149,6 +150,35 @@ TEST(Tiles, NonFiniteValuesReachOnlyTheirOwnOutputs) {
       }
     }
   }
+}
+
+/// A processor that gets one product in each tile wrong.
+template <int Tile>
+struct FaultyTiles : TileModel {
+  template <int C, int A, int B>
+  void multiply_add() {
+    TileModel::multiply_add<C, A, B>();
+    if constexpr (C == Tile) {
+      alignas(64) float whole[kPanel * kPanel];
+      store<C>(whole, kPanel * 4);
+      whole[kPanel * kPanel - 1] += 1;
+      load<C>(whole, kPanel * 4);
+    }
+  }
+};
+
+TEST(Tiles, AreCheckedBeforeTheyAreTrusted) {
+  TileModel right;
+  EXPECT_TRUE(tiles_are_right(right));
+  EXPECT_FALSE(right.configured());
+  FaultyTiles<0> first;
+  EXPECT_FALSE(tiles_are_right(first));
+  FaultyTiles<1> second;
+  EXPECT_FALSE(tiles_are_right(second));
+  FaultyTiles<2> third;
+  EXPECT_FALSE(tiles_are_right(third));
+  FaultyTiles<3> fourth;
+  EXPECT_FALSE(tiles_are_right(fourth));
 }
 
 TEST(Tiles, InputsAreRoundedToNearestEvenAndPaddedWithZeros) {

@@ -156,3 +156,44 @@ double tile_probe(Tiles& registers, std::int64_t rounds) {
   registers.release();
   return static_cast<double>(rounds) * 4 * 2 * kTileRows * kTileRows * kTileColumns;
 }
+
+/// Whether tiles give what they should for integers, whose products and sums are exact. All four squares of
+/// tokens and rows and two tiles of columns take part.
+template <class Tiles>
+bool tiles_are_right(Tiles& registers) {
+  constexpr std::int64_t kSize = 2 * kTileRows, kCols = 2 * kTileColumns;
+  const auto weight = [](std::int64_t r, std::int64_t c) {
+    return static_cast<float>((r * 7 + c * 3) % 9 - 4);
+  };
+  const auto value = [](std::int64_t t, std::int64_t c) {
+    return static_cast<float>((t * 5 + c * 2) % 11 - 5);
+  };
+  alignas(64) std::uint16_t w[static_cast<std::size_t>(kSize * kCols)];
+  alignas(64) std::byte input[static_cast<std::size_t>(kSize * kCols * Bf16::kBytes)];
+  float x[static_cast<std::size_t>(kSize * kCols)], y[static_cast<std::size_t>(kSize * kSize)] = {};
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    for (std::int64_t c = 0; c < kCols; ++c) {
+      x[i * kCols + c] = value(i, c);
+      const std::int64_t at =
+          i / kTileRows * kTileRows * kCols + c / 2 * 2 * kTileRows + i % kTileRows * 2 + c % 2;
+      w[at] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(weight(i, c)) >> 16);
+    }
+  }
+  tile_prepare<false>(x, kCols, 0, kSize, kCols, input);
+  MatmulArgs args;
+  args.w = reinterpret_cast<const std::byte*>(w);
+  args.rows = args.tokens = args.y_stride = kSize;
+  args.cols = kCols;
+  args.input = input;
+  args.y = y;
+  tile_multiply(registers, args);
+  bool right = true;
+  for (std::int64_t t = 0; t < kSize; ++t) {
+    for (std::int64_t r = 0; r < kSize; ++r) {
+      float sum = 0;
+      for (std::int64_t c = 0; c < kCols; ++c) sum += weight(r, c) * value(t, c);
+      right &= y[t * kSize + r] == sum;
+    }
+  }
+  return right;
+}
