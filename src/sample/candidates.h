@@ -38,8 +38,8 @@ class Candidates {
     top_ = map(top_);
   }
 
-  /// Drops each candidate for whose logit `keep` says false, but never the best; asks in ascending order of
-  /// ids.
+  /// Drops each candidate for whose logit `keep` says false, which it must not say of the best; asks in
+  /// ascending order of ids.
   template <class Keep>
   void keep_if(Keep keep) {
     kept_ids_.resize(std::max(kept_ids_.size(), size()));

@@ -172,7 +172,8 @@ class TopKStep final : public SamplerStep {
 
   void apply(Candidates& candidates, const SampleContext&) override {
     if (k_ >= candidates.size()) return;
-    candidates.keep_from(least_of_blocks(candidates.logits()));
+    // With so many blocks there is a bound that drops most of the vocabulary at once.
+    if (k_ <= candidates.size() / kBlock) candidates.keep_from(kth_of_blocks(candidates.logits()));
     const auto ones = [](std::span<const float>, std::span<float> mass) {
       std::fill(mass.begin(), mass.end(), 1.0f);
     };
@@ -183,14 +184,14 @@ class TopKStep final : public SamplerStep {
   }
 
  private:
-  /// A lower bound of the k-th largest: the k-th largest of the maxima of blocks, if there are so many.
-  float least_of_blocks(std::span<const float> logits) {
-    constexpr std::size_t kBlock = 64;
+  static constexpr std::size_t kBlock = 64;
+
+  /// A lower bound of the k-th largest: the k-th largest of the maxima of blocks.
+  float kth_of_blocks(std::span<const float> logits) {
     maxima_.clear();
     for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
       maxima_.push_back(extremes(logits.subspan(begin, std::min(kBlock, logits.size() - begin))).high);
     }
-    if (k_ > maxima_.size()) return -std::numeric_limits<float>::max();
     const auto kth = maxima_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
     std::nth_element(maxima_.begin(), kth, maxima_.end(), std::greater<>());
     return *kth;

@@ -226,6 +226,28 @@ TEST_P(ExecutorTest, CountsTheBytesThatAStepReads) {
   }
 }
 
+/// Rounding them anew, in rotated groups, would lose something.
+TEST(ExecutorWeights, StoredBlocksThatQ8HoldsStayAsTheyAreWithQ8) {
+  ModelShape shape;
+  shape.dtypes = {DType::q8_0};
+  shape.dims = {1, 256, 4, 2, 64, 512, 192, 64};
+  const RandomModel model(shape);
+  const std::vector<TokenId> tokens = test::random_tokens(20, 1);
+  for (const KernelTable* kernels : available_kernels()) {
+    const auto logits = [&](const char* weights) {
+      DeviceOptions options;
+      options.kernels = std::string(kernels->name);
+      options.weights = weights;
+      const auto executor = find_device("cpu", model.plan()).compile(model.plan(), options);
+      const auto timeline = executor->new_timeline();
+      const Slice slice{timeline.get(), tokens, Want::last};
+      return test::bits(executor->run({&slice, 1}).front().logits);
+    };
+    EXPECT_EQ(logits("q8"), logits("auto")) << kernels->name;
+    EXPECT_NE(logits("q4"), logits("auto")) << kernels->name;
+  }
+}
+
 TEST_P(ExecutorTest, CountsAMatrixOfOneRowOnce) {
   const auto bytes = [&](std::int64_t feed_forward) {
     ModelShape shape;

@@ -11,9 +11,8 @@ namespace qgen {
 /// How a matrix is held for multiplication: as floats of some width, or as integers in groups of kGroup
 /// columns with a scale.
 ///   q8, q4   -128..127 and -8..7 times an f16 scale
-///   q8_rotated  as q8, of groups multiplied by the Hadamard matrix of order kGroup (its entries are 1 and
-///   -1);
-///            inputs are multiplied by it, too, and divided by kGroup
+///   q8_rotated   as q8, of groups times the Hadamard matrix of order kGroup, as inputs are, over kGroup;
+///                users call it q8, too
 ///   q4_1     0..15 times an f16 scale, plus an f16 minimum
 ///   q4_k     0..15 times a scale, minus a minimum; both are integers times f16 factors of 256 columns
 ///   q6_k     -32..31 times a scale for 16 columns, an integer times an f16 factor of 256 columns
