@@ -287,5 +287,19 @@ TEST(Seed, ChoiceDependsOnPositionAndLogitsNotOnWhatWasChosenBefore) {
   }
 }
 
+TEST(Sampler, ForgetsWhatWasAllowedBefore) {
+  SamplingOptions options;
+  options.temperature = 0;
+  options.presence_penalty = 0.5;  // not plain greedy, which a device does alone
+  Sampler sampler(options);
+  const std::vector<float> logits{1, 5, 3, 4};
+  EXPECT_EQ(sampler.choose(logits, {}).id, 1);
+  sampler.set_allowed({true, false, true, true});
+  EXPECT_EQ(sampler.choose(logits, {}).id, 3);
+  sampler.set_allowed({true, false, true, false});
+  EXPECT_EQ(sampler.choose(logits, {}).id, 2);
+  EXPECT_EQ(sampler.choose(std::vector<float>{6, 5, 3}, {}).id, 0);
+}
+
 }  // namespace
 }  // namespace qgen
