@@ -28,6 +28,7 @@ CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& typ
                          const ConsumedHook& consumed)
     : plan_(std::move(plan)),
       team_(threads),
+      sharing_(threads),
       model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, consumed), types.kv, {}},
       pages_(std::make_shared<KvPages>(KvLayout(plan_.dims, types.kv))),
       thread_buffers_(static_cast<std::size_t>(threads)),
@@ -260,7 +261,7 @@ CpuExecutor::ProductBytes CpuExecutor::product_bytes() const {
 }
 
 void CpuExecutor::walk_stages(int member) noexcept {
-  StageRunner runner(model_, step_, team_, scratch_[static_cast<std::size_t>(member)], member);
+  StageRunner runner(model_, step_, team_, sharing_, scratch_[static_cast<std::size_t>(member)], member);
   for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
     std::visit(runner, plan_.stages[i]);
     team_.barrier();
@@ -295,18 +296,15 @@ void CpuExecutor::collect(std::span<const Slice> slices) {
   }
 }
 
-/// Joins the members' parts, lowest ids first, so that ties go to the lowest id.
+/// Joins the members' parts.
 SliceResult CpuExecutor::best_of(std::int64_t row) const {
-  SliceResult result;
-  float value = 0;
+  BestLogit best;
   for (int member = 0; member < team_.size(); ++member) {
-    const BestLogit& part = best_[static_cast<std::size_t>(member * std::ssize(logit_rows_) + row)];
-    if (result.not_finite < 0) result.not_finite = static_cast<TokenId>(part.not_finite);
-    if (part.index >= 0 && (result.best < 0 || part.value > value)) {
-      result.best = static_cast<TokenId>(part.index);
-      value = part.value;
-    }
+    keep_best(best, best_[static_cast<std::size_t>(member * std::ssize(logit_rows_) + row)]);
   }
+  SliceResult result;
+  result.best = static_cast<TokenId>(best.index);
+  result.not_finite = static_cast<TokenId>(best.not_finite);
   return result;
 }
 

@@ -74,6 +74,7 @@ class CpuExecutor final : public Executor {
 
   Plan plan_;
   ThreadTeam team_;
+  BlockSharing sharing_;
   CpuModel model_;
   std::vector<Product> products_;
   std::shared_ptr<KvPages> pages_;

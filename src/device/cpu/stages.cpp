@@ -86,6 +86,29 @@ void StageRunner::add_bias(WeightId bias, Range rows, float* y, std::int64_t y_s
   }
 }
 
+// --- sharing out
+// ---------------------------------------------------------------------------------------------------
+
+/// Calls visit(range) for this member's part of [0, count), in ranges that begin with a block. Of few tokens
+/// it may take some of another's part, and is not to be called twice without a barrier between; more tokens
+/// are shared out evenly, in one range a member.
+template <class Visit>
+void StageRunner::share_out(std::int64_t count, std::int64_t block, std::size_t block_bytes,
+                            const Visit& visit) {
+  constexpr std::size_t kLeastBytes = 65536;  // takes longer than it takes to get a piece and begin with it
+  if (token_count() > kFewTokens) return visit(share(count, block, member_, team_.size()));
+  const auto least = static_cast<std::int64_t>(kLeastBytes / block_bytes);
+  sharing_.run(member_, (count + block - 1) / block, std::max<std::int64_t>(least, 1), [&](Range blocks) {
+    visit(Range{blocks.begin * block, std::min(count, blocks.end * block)});
+  });
+}
+
+/// The same for the rows of a matrix, in ranges that begin with a panel.
+template <class Visit>
+void StageRunner::share_out_rows(const PackedMatrix& matrix, const Visit& visit) {
+  share_out(matrix.rows, matrix.kernels->panel_rows, matrix.panel_bytes, visit);
+}
+
 // --- stages
 // --------------------------------------------------------------------------------------------------------
 
@@ -111,22 +134,30 @@ void StageRunner::operator()(const EmbedStage& stage) {
 
 void StageRunner::operator()(const NormQkvStage& stage) {
   // Whole heads go to one member, a key head together with its value head, so that nobody waits for half a
-  // head; as many together as fill panels.
+  // head; as many together as fill panels. A key and its value count as two: whoever gets the first has both.
   const std::int64_t d = dims().head_dim;
-  const std::int64_t height = matrix(stage.q_proj).kernels->panel_rows;
+  const PackedMatrix& q = matrix(stage.q_proj);
+  const std::int64_t height = q.kernels->panel_rows;
   const std::int64_t block = std::lcm(d, height) / d;
   const std::int64_t q_blocks = (dims().heads + block - 1) / block;
   const std::int64_t kv_blocks = (dims().kv_heads + block - 1) / block;
-  const auto border = [&](int m) { return (q_blocks + 2 * kv_blocks) * m / team_.size(); };
-  const auto q_border = [&](int m) { return std::min(dims().heads, std::min(q_blocks, border(m)) * block); };
-  const auto kv_border = [&](int m) {
-    return std::min(dims().kv_heads, (std::max(q_blocks, border(m)) - q_blocks + 1) / 2 * block);
+  const auto q_head = [&](std::int64_t i) { return std::min(dims().heads, std::min(q_blocks, i) * block); };
+  const auto kv_head = [&](std::int64_t i) {
+    return std::min(dims().kv_heads, (std::max(q_blocks, i) - q_blocks + 1) / 2 * block);
   };
-  project_heads(stage, {q_border(member_), q_border(member_ + 1)},
-                {kv_border(member_), kv_border(member_ + 1)});
+  shared_input_used_ = false;
+  const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
+  Input input;
+  const std::size_t bytes = q.panel_bytes * static_cast<std::size_t>(block * d / height);
+  share_out(q_blocks + 2 * kv_blocks, 1, bytes, [&](Range mine) {
+    project_heads(stage, {q_head(mine.begin), q_head(mine.end)}, {kv_head(mine.begin), kv_head(mine.end)},
+                  source, input);
+  });
 }
 
-void StageRunner::project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads) {
+/// `input`: what was prepared of the source before, and afterwards what is.
+void StageRunner::project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads,
+                                const Source& source, Input& input) {
   const std::int64_t d = dims().head_dim;
   const std::int64_t q_stride = dims().heads * d;
   const std::int64_t kv_stride = 2 * dims().kv_heads * d;
@@ -136,9 +167,6 @@ void StageRunner::project_heads(const NormQkvStage& stage, Range q_heads, Range 
   float* k = step_.act.kv.data();
   float* v = k + dims().kv_heads * d;
 
-  shared_input_used_ = false;
-  const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
-  Input input;
   const auto project = [&](WeightId id, WeightId bias, Range rows, float* y, std::int64_t stride) {
     const PackedMatrix& weight = matrix(id);
     input = prepare(source, weight, input);
@@ -181,14 +209,15 @@ void StageRunner::operator()(const ProjectAddStage& stage) {
   const Source source{
       attention ? step_.act.attention : step_.act.gate, token_count(), weight.cols, kNoWeight, {}};
   const Input input = prepare(source, weight);
-  const Range mine = share(weight.rows, weight.kernels->panel_rows, member_, team_.size());
   float* delta = step_.act.delta.data();
-  multiply(input, weight, mine, delta, dims().width);
-  add_bias(stage.bias, mine, delta, dims().width);
-  for (std::int64_t t = 0; t < token_count(); ++t) {
-    const std::int64_t at = t * dims().width + mine.begin;
-    kernels().add(delta + at, mine.end - mine.begin, step_.act.h.data() + at);
-  }
+  share_out_rows(weight, [&](Range mine) {
+    multiply(input, weight, mine, delta, dims().width);
+    add_bias(stage.bias, mine, delta, dims().width);
+    for (std::int64_t t = 0; t < token_count(); ++t) {
+      const std::int64_t at = t * dims().width + mine.begin;
+      kernels().add(delta + at, mine.end - mine.begin, step_.act.h.data() + at);
+    }
+  });
 }
 
 void StageRunner::operator()(const NormGateUpStage& stage) {
@@ -197,15 +226,18 @@ void StageRunner::operator()(const NormGateUpStage& stage) {
   const PackedMatrix& up = matrix(stage.up_proj);
   const std::int64_t width = dims().feed_forward;
   const Source source{step_.act.h, token_count(), dims().width, stage.norm, {}};
-  const Input input = prepare(source, gate);
-  const Range mine = share(width, gate.kernels->panel_rows, member_, team_.size());
-  multiply(input, gate, mine, step_.act.gate.data(), width);
-  multiply(prepare(source, up, input), up, mine, step_.act.up.data(), width);
-  for (std::int64_t t = 0; t < token_count(); ++t) {
-    const std::int64_t at = t * width + mine.begin;
-    float* out = step_.act.gate.data() + at;
-    kernels().silu_mul(out, step_.act.up.data() + at, mine.end - mine.begin, out);
-  }
+  Input input;
+  share_out_rows(gate, [&](Range mine) {
+    input = prepare(source, gate, input);
+    multiply(input, gate, mine, step_.act.gate.data(), width);
+    input = prepare(source, up, input);
+    multiply(input, up, mine, step_.act.up.data(), width);
+    for (std::int64_t t = 0; t < token_count(); ++t) {
+      const std::int64_t at = t * width + mine.begin;
+      float* out = step_.act.gate.data() + at;
+      kernels().silu_mul(out, step_.act.up.data() + at, mine.end - mine.begin, out);
+    }
+  });
 }
 
 void StageRunner::operator()(const NormHeadStage& stage) {
@@ -214,14 +246,15 @@ void StageRunner::operator()(const NormHeadStage& stage) {
   const PackedMatrix& head = matrix(stage.head);
   const Source source{step_.act.h, std::ssize(step_.logit_rows), dims().width, stage.norm, step_.logit_rows};
   const Input input = prepare(source, head);
-  const Range mine = share(head.rows, head.kernels->panel_rows, member_, team_.size());
-  multiply(input, head, mine, step_.act.logits.data(), dims().vocab);
-  for (std::int64_t row = 0; row < std::ssize(step_.logit_rows); ++row) {
-    if (step_.only_best[static_cast<std::size_t>(row)] != 0) find_best(mine, row);
-  }
+  share_out_rows(head, [&](Range mine) {
+    multiply(input, head, mine, step_.act.logits.data(), dims().vocab);
+    for (std::int64_t row = 0; row < std::ssize(step_.logit_rows); ++row) {
+      if (step_.only_best[static_cast<std::size_t>(row)] != 0) find_best(mine, row);
+    }
+  });
 }
 
-/// The arg-max over this member's ids, banned ones left out.
+/// Joins the arg-max over these ids, banned ones left out, to this member's.
 void StageRunner::find_best(Range ids, std::int64_t row) {
   float* logits = step_.act.logits.data() + row * dims().vocab;
   for (const Range& banned : step_.banned) {
@@ -232,7 +265,18 @@ void StageRunner::find_best(Range ids, std::int64_t row) {
   BestLogit best = kernels().best(logits + ids.begin, ids.end - ids.begin);
   if (best.index >= 0) best.index += ids.begin;
   if (best.not_finite >= 0) best.not_finite += ids.begin;
-  step_.best[static_cast<std::size_t>(member_ * std::ssize(step_.logit_rows) + row)] = best;
+  keep_best(step_.best[static_cast<std::size_t>(member_ * std::ssize(step_.logit_rows) + row)], best);
+}
+
+void keep_best(BestLogit& kept, const BestLogit& other) noexcept {
+  if (other.not_finite >= 0 && (kept.not_finite < 0 || other.not_finite < kept.not_finite)) {
+    kept.not_finite = other.not_finite;
+  }
+  const bool better =
+      kept.index < 0 || other.value > kept.value || (other.value == kept.value && other.index < kept.index);
+  if (other.index < 0 || !better) return;
+  kept.index = other.index;
+  kept.value = other.value;
 }
 
 }  // namespace qgen

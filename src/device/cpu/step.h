@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "device/cpu/block_sharing.h"
 #include "device/cpu/kv_cache.h"
 #include "device/cpu/packed_weights.h"
 #include "device/cpu/share.h"
@@ -76,12 +77,16 @@ const MatmulKernel& router_kernel(const PackedKernels& kernels, std::int64_t tok
 std::size_t expert_input_bytes(const MatmulKernel& kernel, const PlanDims& dims, std::int64_t tokens,
                                std::int64_t cols) noexcept;
 
+/// Keeps the better of two parts of an arg-max: of equal logits the lowest id.
+void keep_best(BestLogit& kept, const BestLogit& other) noexcept;
+
 /// The stages of a step as one member of the team runs them. Each leaves its output complete only after a
 /// barrier.
 class StageRunner {
  public:
-  StageRunner(const CpuModel& model, const Step& step, ThreadTeam& team, ThreadScratch& scratch, int member)
-      : model_(model), step_(step), team_(team), scratch_(scratch), member_(member) {}
+  StageRunner(const CpuModel& model, const Step& step, ThreadTeam& team, BlockSharing& sharing,
+              ThreadScratch& scratch, int member)
+      : model_(model), step_(step), team_(team), sharing_(sharing), scratch_(scratch), member_(member) {}
 
   void operator()(const EmbedStage& stage);
   void operator()(const NormQkvStage& stage);
@@ -122,7 +127,12 @@ class StageRunner {
   void multiply(const Input& input, const PackedMatrix& matrix, Range rows, float* y, std::int64_t y_stride);
   void add_bias(WeightId bias, Range rows, float* y, std::int64_t y_stride) const;
   void finish_head(float* x, std::int64_t token, WeightId norm) const;
-  void project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads);
+  template <class Visit>
+  void share_out(std::int64_t count, std::int64_t block, std::size_t block_bytes, const Visit& visit);
+  template <class Visit>
+  void share_out_rows(const PackedMatrix& matrix, const Visit& visit);
+  void project_heads(const NormQkvStage& stage, Range q_heads, Range kv_heads, const Source& source,
+                     Input& input);
   void attend_alone(const AttendUnit& unit, std::int64_t layer);
   void attend_parts(std::int64_t layer);
   void load_queries(const AttendUnit& unit, float* q) const;
@@ -147,6 +157,7 @@ class StageRunner {
   const CpuModel& model_;
   const Step& step_;
   ThreadTeam& team_;
+  BlockSharing& sharing_;
   ThreadScratch& scratch_;
   int member_;
   bool shared_input_used_ = false;  // a product of this stage may still read act.prepared

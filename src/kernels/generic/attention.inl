@@ -15,14 +15,22 @@ constexpr int attend_vectors(int queries) {
   return vectors;
 }
 
-/// For scores, where every vector is a stream of its own: two queries read from memory, and memory likes few
-/// streams.
-constexpr int score_vectors(int queries) {
-  return std::min(attend_vectors(queries), 4);
+/// Queries that read keys and values from memory, as in decoding; more of them find most in the cache.
+constexpr bool few_queries(std::int64_t queries) {
+  return queries <= 4;
 }
 
-/// How far ahead of the values in use to prefetch, in bytes; keys are wanted one tile ahead.
-inline constexpr std::int64_t kMixAhead = 8192;
+/// For scores, where every block of positions is a stream of its own. Memory likes a single one; numbers of
+/// one byte need several, as its chains of additions would not keep up.
+constexpr int score_vectors(int queries, std::int64_t bytes) {
+  const bool alone = few_queries(queries) && bytes > 1;
+  return alone ? static_cast<int>(kKvLanes / kLanes) : std::min(attend_vectors(queries), 4);
+}
+
+/// How far ahead of the keys and values in use to prefetch, in bytes. The values follow the keys of a chunk.
+inline constexpr std::int64_t kScoreAhead = 16384, kMixAhead = 8192;
+/// Bytes of values prefetched with each vector of scores that softmax turns into factors.
+inline constexpr std::int64_t kSoftmaxAhead = 128;
 
 /// Cached numbers as signed bytes.
 struct I8 {
@@ -101,15 +109,13 @@ void score_tile(const AttendArgs& a, std::int64_t query, std::int64_t position) 
     k[i] = a.chunk.k + (p / kKvLanes * a.head_dim * kKvLanes + p % kKvLanes) * T::kBytes;
   }
   constexpr int kBlockVectors = static_cast<int>(kKvLanes / kLanes);
-  const std::int64_t ahead =
-      (Vectors + kBlockVectors - 1) / kBlockVectors * a.head_dim * kKvLanes * T::kBytes;
   Grid<Queries, Vectors> sums = {};
   for (std::int64_t d = 0; d < a.head_dim; ++d) {
     Row<Vectors> keys;
     if (d * kKvLanes * T::kBytes % 64 == 0) {
       QGEN_UNROLL
       for (int i = 0; i < Vectors; i += kBlockVectors) {
-        __builtin_prefetch(k[static_cast<std::size_t>(i)] + ahead + d * kKvLanes * T::kBytes);
+        __builtin_prefetch(k[static_cast<std::size_t>(i)] + kScoreAhead + d * kKvLanes * T::kBytes);
       }
     }
     QGEN_UNROLL
@@ -134,9 +140,10 @@ void score_tile(const AttendArgs& a, std::int64_t query, std::int64_t position) 
   }
 }
 
-/// Turns a query's scores into the factors of the values; sets its max and sum.
+/// Turns a query's scores into the factors of the values; sets its max and sum. `soon`: what to prefetch
+/// meanwhile, or nothing.
 template <class T>
-void softmax(const AttendArgs& a, std::int64_t query) {
+void softmax(const AttendArgs& a, std::int64_t query, const std::byte* soon = nullptr) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   float* scores = a.scratch + query * kKvChunk;
   const std::int64_t visible = a.visible[query], padded = round_up(visible, kLanes);
@@ -146,6 +153,9 @@ void softmax(const AttendArgs& a, std::int64_t query) {
   a.max[query] = largest(highest);
   V total = zero();
   for (std::int64_t p = 0; p < padded; p += kLanes) {
+    for (std::int64_t i = 0; soon != nullptr && i < kSoftmaxAhead; i += 64) {
+      __builtin_prefetch(soon + p / kLanes * kSoftmaxAhead + i);
+    }
     V weights = exp(load(scores + p) - set(a.max[query]));
     total = total + weights;
     if constexpr (kScaled<T>) weights = weights * load(a.chunk.v_scale + p);
@@ -161,7 +171,7 @@ void mix_tile(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::
   const std::int64_t n = Vectors == 1 ? a.head_dim - d : kLanes;
   const float* weights = a.scratch + query * kKvChunk;
   const std::byte* v = a.chunk.v + d * T::kBytes;
-  // With every position a line of the next chunk's keys, which makes up for the first tile of scores.
+  // With every position a line of the next chunk's keys: those that its scores will not ask for in time.
   const std::byte* next = query == 0 && d == 0 ? a.next : nullptr;
   float* out = a.out + query * a.out_stride + d;
   Grid<Queries, Vectors> sums;
@@ -216,9 +226,11 @@ void mix(const AttendArgs& a, std::int64_t query, std::int64_t begin, std::int64
 template <class T, int Queries>
 void attend_tile(const AttendArgs& a, std::int64_t query) {
   const auto [least, most] = std::minmax_element(a.visible + query, a.visible + query + Queries);
-  score<T, Queries, score_vectors(Queries)>(a, query, 0, round_up(*most, kLanes));
+  score<T, Queries, score_vectors(Queries, T::kBytes)>(a, query, 0, round_up(*most, kLanes));
   for (int j = 0; j < Queries; ++j) {
-    softmax<T>(a, query + j);
+    // Scores have asked for the values up to kScoreAhead.
+    constexpr std::int64_t kBytes = kKvChunk / kLanes * kSoftmaxAhead;
+    softmax<T>(a, query + j, few_queries(a.queries) ? a.chunk.v + kScoreAhead + j * kBytes : nullptr);
     std::fill_n(a.out + (query + j) * a.out_stride, a.head_dim, 0.0f);
   }
   mix<T, Queries, attend_vectors(Queries)>(a, query, 0, *least, 0);
