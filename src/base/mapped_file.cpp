@@ -44,6 +44,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   if (::fstat(file.get(), &status) != 0) fail(path, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) fail(path, "it is a directory, a file was expected");
   if (!S_ISREG(status.st_mode)) fail(path, "it is not a regular file");
+  modified_ = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -71,10 +72,12 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, Bytes{})) {}
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, Bytes{})), modified_(other.modified_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(bytes_, other.bytes_);
+  std::swap(modified_, other.modified_);
   return *this;
 }
 

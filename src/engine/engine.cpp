@@ -102,6 +102,29 @@ std::int64_t megabytes_to_hold(const Plan& plan, const std::string& type) {
   return static_cast<std::int64_t>(std::ceil(bits / 8e6));
 }
 
+/// What the packed weights of this model and device are known by.
+std::string packed_header(const Device& device, const Plan& plan, const DeviceOptions& options,
+                          const Checkpoint& checkpoint) {
+  const std::string packing = device.packing(plan, options);
+  if (packing.empty()) {
+    throw Error(ErrorKind::usage,
+                "the device " + std::string(device.name()) + " has no packed weights to keep");
+  }
+  return packing + checkpoint.stamp();
+}
+
+/// A text can be had without the file, so that it cannot be written is no error.
+void keep_packed(PackedFile& file, const Executor& executor, const Log& log) {
+  const Bytes held = executor.packed_weights();
+  if (held.data() == file.weights().data()) return;
+  try {
+    file.write(held);
+    log.verbose("packed weights written, " + std::to_string(held.size()) + " bytes");
+  } catch (const Error& error) {
+    log.warning("packed weights are not kept: " + std::string(error.what()));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const EngineOptions& options,
@@ -120,7 +143,12 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
   log.verbose("memory needed: about " +
               std::to_string(megabytes_to_hold(impl->plan, device_options.weights)) +
               " MB for weights; the cache grows with the text");
+  if (!options.packed.empty()) {
+    impl->packed.emplace(options.packed, packed_header(device, impl->plan, device_options, own.checkpoint));
+    device_options.packed = impl->packed->weights();
+  }
   impl->executor = device.compile(impl->plan, device_options);
+  if (impl->packed) keep_packed(*impl->packed, *impl->executor, log);
   impl->executor->set_allowed(impl->allowed);
   log.verbose(impl->executor->description());
   return impl;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/model_files.h"
+#include "engine/packed_file.h"
 #include "qgen/device/device.h"
 #include "qgen/engine/engine.h"
 #include "qgen/plan/plan.h"
@@ -19,6 +21,7 @@ struct Engine::Impl {
 
   ModelFiles files;
   Plan plan;
+  std::optional<PackedFile> packed;  // outlives the executor, which may use what it maps
   std::unique_ptr<Executor> executor;
   std::int64_t context = 0;
   std::vector<TokenId> end_ids;

@@ -164,6 +164,14 @@ void Checkpoint::release(Bytes part) const noexcept {
   }
 }
 
+std::string Checkpoint::stamp() const {
+  std::string stamp;
+  for (const MappedFile& file : files_) {
+    stamp += std::to_string(file.bytes().size()) + " bytes " + std::to_string(file.modified()) + '\n';
+  }
+  return stamp;
+}
+
 const StoredTensor* Checkpoint::find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;

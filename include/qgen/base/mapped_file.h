@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "qgen/base/bytes.h"
@@ -19,12 +20,15 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+  /// When its contents last changed, in nanoseconds since 1970.
+  [[nodiscard]] std::int64_t modified() const noexcept { return modified_; }
   /// Gives back the memory of the whole pages within `part` of bytes(); they stay readable and come back from
   /// the file when they are read again.
   void release(Bytes part) const noexcept;
 
  private:
   Bytes bytes_;
+  std::int64_t modified_ = 0;
 };
 
 }  // namespace qgen

@@ -25,6 +25,10 @@ struct DeviceOptions {
   std::string weights = "auto";  ///< auto, bf16, q8, q4; auto: as the file has them, see packed_type_of()
   std::string kv = "auto";       ///< auto, f32, f16, bf16, q8; auto: f32 for f32 weights, else f16
   ConsumedHook consumed;
+  /// Executor::packed_weights() of an earlier executor with the same packing(), to be used where it lies
+  /// instead of packing anew; must outlive the executor. A sample of it is compared with the plan's weights:
+  /// where that differs it is not used.
+  Bytes packed;
 };
 
 /// One sequence: its cached keys and values. Belongs to the executor that made it and must not outlive it.
@@ -85,6 +89,9 @@ class Executor {
   [[nodiscard]] virtual int threads() const noexcept = 0;
   /// How most of the matrices are held: "f32", "f16", "bf16", "q8", "q4", "q4_1", "q4_k" or "q6_k".
   [[nodiscard]] virtual std::string_view weight_type() const noexcept = 0;
+  /// The weights in the form that steps read, to be kept for DeviceOptions::packed; DeviceOptions::packed
+  /// itself where that is in use; nothing where the device has no such form.
+  [[nodiscard]] virtual Bytes packed_weights() const noexcept { return {}; }
   /// Reads all weights once by plain loads, with the threads that steps run on; gives bytes per second, or
   /// nothing where the device has no way to. Not during a run.
   [[nodiscard]] virtual std::optional<double> read_weights() { return std::nullopt; }
@@ -105,6 +112,11 @@ class Device {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Nothing, or why this device cannot run the plan here.
   [[nodiscard]] virtual std::optional<std::string> supports(const Plan& plan) const = 0;
+  /// Everything that the form and the size of packed weights depend on but their numbers, as text; empty
+  /// where the device has no such form. Throws Error{usage} as compile() does.
+  [[nodiscard]] virtual std::string packing(const Plan& /*plan*/, const DeviceOptions& /*options*/) const {
+    return {};
+  }
   /// Makes the plan ready. The plan's weights must outlive the executor. Throws Error.
   [[nodiscard]] virtual std::unique_ptr<Executor> compile(const Plan& plan,
                                                           const DeviceOptions& options) const = 0;

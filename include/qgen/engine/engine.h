@@ -40,6 +40,9 @@ struct EngineOptions {
   std::string device = "auto";
   DeviceOptions device_options;
   std::int64_t context = 0;  ///< 0: the model's own maximum
+  /// Keeps the weights as the device holds them: mapped where it has those of this model, else written, and
+  /// replaced where it has those of another. Empty: none.
+  std::filesystem::path packed;
 };
 
 class Session;

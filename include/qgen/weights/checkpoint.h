@@ -64,6 +64,10 @@ class Checkpoint {
   /// not mapped by this object stays. May be called from several threads.
   void release(Bytes part) const noexcept;
 
+  /// Sizes of the mapped files and when they last changed, a line each: what has another stamp may hold other
+  /// numbers.
+  [[nodiscard]] std::string stamp() const;
+
   [[nodiscard]] const Tensors& tensors() const noexcept { return tensors_; }
 
  private:

@@ -102,6 +102,13 @@ void declare_execution(OptionSet& set, ModelOptions& options) {
               constexpr std::array<std::string_view, 4> kWords{"auto", "bf16", "q8", "q4"};
               options.weights = read_choice(given, kWords);
             });
+  set.value("--packed", "FILE",
+            "Keep the weights as they are held in FILE, as large as they are: written once, then mapped, so "
+            "that the program starts at once; written anew for another model, --weights or processor",
+            [&options](const Given& given) {
+              if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the name is empty");
+              options.packed = given.value;
+            });
   set.value("--device", "NAME", "auto, cpu, cuda or reference (slow, double precision)",
             [&options](const Given& given) { options.device = given.value; });
   set.value(

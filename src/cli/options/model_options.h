@@ -16,6 +16,7 @@ struct ModelOptions {
   std::string kernels;  ///< empty: the best
   std::string weights = "auto";
   std::string kv = "auto";
+  std::string packed;        ///< file of packed weights; empty: none
   std::int64_t threads = 0;  ///< 0: chosen
   std::int64_t context = 0;  ///< 0: the model's own
   std::int64_t lookup = 8;   ///< tokens guessed from the text at most; 0: none

@@ -99,6 +99,8 @@ Engine load_engine(const ModelOptions& options, Mode mode, Messages& messages) {
   engine_options.device_options.weights = options.weights;
   engine_options.device_options.kv = options.kv;
   engine_options.context = options.context;
+  // Modes that show what is slow have kernels of their own.
+  if (kernels_of(mode, options.kernels) == options.kernels) engine_options.packed = options.packed;
   messages.progress("loading " + model_name(options) + " ...");
   Engine engine = open_engine(options, engine_options, messages.log());
   messages.clear_progress();

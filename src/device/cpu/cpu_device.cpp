@@ -36,6 +36,10 @@ std::optional<PackedType> weight_type_of(const std::string& name) {
               "unknown weight type '" + escape_control(name) + "': expected auto, bf16, q8 or q4");
 }
 
+const KernelTable& kernels_of(const DeviceOptions& options) {
+  return options.kernels.empty() ? best_kernels() : kernels_named(options.kernels);
+}
+
 }  // namespace
 
 double held_bits(DType dtype, std::string_view weights) noexcept {
@@ -46,12 +50,17 @@ std::optional<std::string> CpuDevice::supports(const Plan& /*plan*/) const {
   return std::nullopt;
 }
 
+std::string CpuDevice::packing(const Plan& plan, const DeviceOptions& options) const {
+  check_plan(plan);
+  return PanelLayout(plan, kernels_of(options), weight_type_of(options.weights)).text();
+}
+
 std::unique_ptr<Executor> CpuDevice::compile(const Plan& plan, const DeviceOptions& options) const {
   check_plan(plan);
-  const KernelTable& kernels = options.kernels.empty() ? best_kernels() : kernels_named(options.kernels);
   const int threads = options.threads > 0 ? options.threads : default_threads(read_cpu_info());
   const CpuExecutor::Types types{weight_type_of(options.weights), kv_type_of(plan, options.kv)};
-  return std::make_unique<CpuExecutor>(plan, kernels, types, threads, options.consumed);
+  return std::make_unique<CpuExecutor>(plan, kernels_of(options), types, threads,
+                                       PackSource{options.consumed, options.packed});
 }
 
 }  // namespace qgen

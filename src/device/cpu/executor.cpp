@@ -25,11 +25,11 @@ std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTabl
 }  // namespace
 
 CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads,
-                         const ConsumedHook& consumed)
+                         const PackSource& source)
     : plan_(std::move(plan)),
       team_(threads),
       sharing_(threads),
-      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, consumed), types.kv, {}},
+      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, source), types.kv, {}},
       pages_(std::make_shared<KvPages>(KvLayout(plan_.dims, types.kv))),
       thread_buffers_(static_cast<std::size_t>(threads)),
       scratch_(static_cast<std::size_t>(threads)) {

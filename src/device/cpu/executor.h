@@ -24,7 +24,7 @@ class CpuExecutor final : public Executor {
   };
 
   CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads,
-              const ConsumedHook& consumed);
+              const PackSource& source);
 
   std::unique_ptr<Timeline> new_timeline() override;
   std::span<const SliceResult> run(std::span<const Slice> slices) override;
@@ -33,6 +33,7 @@ class CpuExecutor final : public Executor {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] int threads() const noexcept override { return team_.size(); }
   [[nodiscard]] std::string_view weight_type() const noexcept override;
+  [[nodiscard]] Bytes packed_weights() const noexcept override { return model_.weights.memory(); }
   [[nodiscard]] std::optional<double> read_weights() override;
   [[nodiscard]] std::int64_t weight_bytes_per_token() const noexcept override;
   [[nodiscard]] std::int64_t cache_bytes_per_position() const noexcept override;

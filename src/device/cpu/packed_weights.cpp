@@ -122,46 +122,88 @@ AlignedBuffer allocate_panels(std::size_t bytes) {
   }
 }
 
+/// Whether packing the first panels of some matrices gives what is there.
+bool agrees(const Plan& plan, const KernelTable& kernels, const PanelLayout& layout, Bytes packed) {
+  constexpr std::size_t kMost = 64;
+  if (packed.size() != layout.bytes) return false;
+  std::vector<float> rows(static_cast<std::size_t>(layout.most_floats));
+  const ConsumedHook nothing;
+  const Packer packer(kernels, nothing, rows);
+  const std::size_t step = std::max<std::size_t>(1, layout.order.size() / kMost);
+  for (std::size_t i = 0; i < layout.order.size(); i += step) {
+    const PackedMatrix& matrix = layout.matrices[static_cast<std::size_t>(layout.order[i])];
+    AlignedBuffer panel(matrix.panel_bytes);
+    packer.pack(plan.weight(layout.order[i]), matrix, {0, std::min(matrix.rows, matrix.kernels->panel_rows)},
+                panel.data());
+    const Bytes there = packed.subspan(layout.offsets[i], matrix.panel_bytes);
+    if (!std::ranges::equal(there, Bytes(panel.data(), matrix.panel_bytes))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
-                             ThreadTeam& team, const ConsumedHook& consumed)
-    : order_(matrices_in_order(plan)), matrices_(plan.weights.size()) {
-  std::size_t bytes = 0;
-  std::int64_t most_floats = 0;
-  std::vector<std::size_t> offsets;
+PanelLayout::PanelLayout(const Plan& plan, const KernelTable& table, std::optional<PackedType> type)
+    : kernels(table.name),
+      order(matrices_in_order(plan)),
+      matrices(plan.weights.size()),
+      types(plan.weights.size(), PackedType::f32) {
   std::array<std::int64_t, kPackedTypes> numbers{};
   const std::vector<bool> routers = routers_of(plan);
-  for (const WeightId id : order_) {
+  for (const WeightId id : order) {
+    const auto at = static_cast<std::size_t>(id);
     const TensorView& view = plan.weight(id);
-    const PackedType held =
-        routers[static_cast<std::size_t>(id)] ? router_type(view.dtype) : held_type(view.dtype, type);
-    const PackedKernels& packed = kernels.packed[static_cast<std::size_t>(held)];
-    const std::int64_t panels = (view.rows + packed.panel_rows - 1) / packed.panel_rows;
-    numbers[static_cast<std::size_t>(held)] += view.rows * view.cols;
+    types[at] = routers[at] ? router_type(view.dtype) : held_type(view.dtype, type);
+    const PackedKernels& packed = table.packed[static_cast<std::size_t>(types[at])];
+    numbers[static_cast<std::size_t>(types[at])] += view.rows * view.cols;
     offsets.push_back(bytes);
-    matrices_[static_cast<std::size_t>(id)] = {&packed, nullptr, view.rows, view.cols,
-                                               packed.panel_bytes(view.cols)};
-    bytes += static_cast<std::size_t>(panels) * packed.panel_bytes(view.cols);
+    matrices[at] = {&packed, nullptr, view.rows, view.cols, packed.panel_bytes(view.cols)};
+    bytes += static_cast<std::size_t>(matrices[at].bytes());
     most_floats = std::max(most_floats, packed.panel_rows * view.cols);
   }
-  type_ = static_cast<PackedType>(std::ranges::max_element(numbers) - numbers.begin());
+  most_used = static_cast<PackedType>(std::ranges::max_element(numbers) - numbers.begin());
+}
 
-  memory_ = allocate_panels(bytes);
-  AlignedBuffer rows(static_cast<std::size_t>(most_floats * team.size()) * sizeof(float));
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    matrices_[static_cast<std::size_t>(order_[i])].panels = memory_.data() + offsets[i];
+std::string PanelLayout::text() const {
+  std::string text = "kernels " + std::string(kernels) + '\n';
+  for (const WeightId id : order) {
+    const PackedMatrix& matrix = matrices[static_cast<std::size_t>(id)];
+    const PackedType type = types[static_cast<std::size_t>(id)];
+    text += std::string(packed_type_name(type)) + ' ' + std::to_string(static_cast<int>(type)) + ' ' +
+            std::to_string(matrix.rows) + ' ' + std::to_string(matrix.cols) + ' ' +
+            std::to_string(matrix.panel_bytes) + '\n';
   }
+  return text;
+}
+
+PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
+                             ThreadTeam& team, const PackSource& source) {
+  const PanelLayout layout(plan, kernels, type);
+  const bool found = agrees(plan, kernels, layout, source.packed);
+  if (!found) own_ = allocate_panels(layout.bytes);
+  memory_ = found ? source.packed : Bytes(own_.data(), own_.size());
+  order_ = layout.order;
+  matrices_ = layout.matrices;
+  type_ = layout.most_used;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    matrices_[static_cast<std::size_t>(order_[i])].panels = memory_.data() + layout.offsets[i];
+  }
+  if (!found) pack(plan, kernels, layout, team, source.consumed);
+}
+
+void PackedWeights::pack(const Plan& plan, const KernelTable& kernels, const PanelLayout& layout,
+                         ThreadTeam& team, const ConsumedHook& consumed) {
+  AlignedBuffer rows(static_cast<std::size_t>(layout.most_floats * team.size()) * sizeof(float));
   team.run([&](int member) {
     const Packer packer(kernels, consumed,
-                        rows.as<float>().subspan(static_cast<std::size_t>(most_floats * member),
-                                                 static_cast<std::size_t>(most_floats)));
+                        rows.as<float>().subspan(static_cast<std::size_t>(layout.most_floats * member),
+                                                 static_cast<std::size_t>(layout.most_floats)));
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const PackedMatrix& matrix = (*this)[order_[i]];
       // Whoever packs a row touches its memory first and, by the same shares, reads it later.
       packer.pack(plan.weight(order_[i]), matrix,
                   share(matrix.rows, matrix.kernels->panel_rows, member, team.size()),
-                  memory_.data() + offsets[i]);
+                  own_.data() + layout.offsets[i]);
     }
   });
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/cpu/thread_team.h"
@@ -28,14 +30,38 @@ struct PackedMatrix {
   }
 };
 
-/// All matrices of a plan that are multiplied by, repacked into one piece of memory in the order in which a
+/// Where all matrices of a plan that are multiplied by lie in one piece of memory, in the order in which a
 /// step reads them.
+struct PanelLayout {
+  /// `type`: how to hold them, one that can be packed from floats, or nothing: each by packed_type_of() its
+  /// type. Routers are held as floats in any case.
+  PanelLayout(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type);
+
+  /// The kernels and each matrix's type and size, a line each.
+  [[nodiscard]] std::string text() const;
+
+  std::string_view kernels;
+  std::vector<WeightId> order;
+  std::vector<PackedMatrix> matrices;  ///< by WeightId, without memory; empty where a weight is no matrix
+  std::vector<PackedType> types;       ///< likewise
+  std::vector<std::size_t> offsets;    ///< in that order
+  std::size_t bytes = 0;
+  std::int64_t most_floats = 0;            ///< of the rows of one panel
+  PackedType most_used = PackedType::f32;  ///< how most of the weights are held
+};
+
+/// Where packed weights come from besides the plan; see DeviceOptions.
+struct PackSource {
+  ConsumedHook consumed;
+  Bytes packed;
+};
+
+/// All matrices of a plan that are multiplied by, repacked into one piece of memory, or found packed.
 class PackedWeights {
  public:
-  /// `type`: how to hold them, one that can be packed from floats, or nothing: each by packed_type_of() its
-  /// type. Routers are held as floats in any case. Throws Error{memory}.
+  /// See PanelLayout. Throws Error{memory}.
   PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
-                ThreadTeam& team, const ConsumedHook& consumed);
+                ThreadTeam& team, const PackSource& source);
 
   [[nodiscard]] const PackedMatrix& operator[](WeightId id) const noexcept {
     return matrices_[static_cast<std::size_t>(id)];
@@ -43,16 +69,20 @@ class PackedWeights {
   /// In the order of a step.
   [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return order_; }
   /// Bytes of all panels: what a step reads that needs every matrix.
-  [[nodiscard]] std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(memory_.size()); }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return std::ssize(memory_); }
   /// All panels, one after the other.
-  [[nodiscard]] Bytes memory() const noexcept { return {memory_.data(), memory_.size()}; }
+  [[nodiscard]] Bytes memory() const noexcept { return memory_; }
   /// How most of the weights are held.
   [[nodiscard]] PackedType type() const noexcept { return type_; }
 
  private:
+  void pack(const Plan& plan, const KernelTable& kernels, const PanelLayout& layout, ThreadTeam& team,
+            const ConsumedHook& consumed);
+
   std::vector<WeightId> order_;
   std::vector<PackedMatrix> matrices_;  // by WeightId; empty where a weight is no matrix
-  AlignedBuffer memory_;
+  AlignedBuffer own_;                   // unless they were found
+  Bytes memory_;
   PackedType type_ = PackedType::f32;
 };
 
