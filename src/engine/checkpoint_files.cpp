@@ -51,7 +51,7 @@ ModelFiles read_checkpoint_files(const CheckpointFiles& files, std::int64_t cont
   };
   add_end(kEndOfText);
   if (!files.tokenizer.empty() && !is_of_base_model(files.tokenizer)) add_end(kEndOfTurn);
-  return {std::move(model.config), {}, std::move(tokenizer), std::move(model.checkpoint)};
+  return {std::move(model.config), {}, finished(std::move(tokenizer)), std::move(model.checkpoint)};
 }
 
 }  // namespace qgen

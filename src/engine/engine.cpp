@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <span>
@@ -17,14 +18,14 @@ namespace qgen {
 namespace {
 
 /// Every id of the tokenizer must have a row; rows without an id are padding.
-void check_vocabulary(const ModelFiles& files, std::int64_t rows) {
-  if (files.tokenizer.size() <= rows) return;
-  throw Error(ErrorKind::file, files.config.source + ": vocab_size is " + std::to_string(rows) +
+void check_vocabulary(const ModelConfig& config, const Tokenizer& tokenizer, std::int64_t rows) {
+  if (tokenizer.size() <= rows) return;
+  throw Error(ErrorKind::file, config.source + ": vocab_size is " + std::to_string(rows) +
                                    ", but the tokenizer has ids up to " +
-                                   std::to_string(files.tokenizer.size() - 1));
+                                   std::to_string(tokenizer.size() - 1));
 }
 
-std::vector<TokenId> collect_end_ids(const ModelFiles& files, std::int64_t rows) {
+std::vector<TokenId> collect_end_ids(const ModelFiles& files, const Tokenizer& tokenizer, std::int64_t rows) {
   std::set<TokenId> all;
   const auto add = [&](const std::vector<TokenId>& ids, const char* file) {
     for (const TokenId id : ids) {
@@ -37,7 +38,7 @@ std::vector<TokenId> collect_end_ids(const ModelFiles& files, std::int64_t rows)
   };
   add(files.config.eos_token_ids, "config.json");
   add(files.generation_config.eos_token_ids, "generation_config.json");
-  add(files.tokenizer.end_ids(), "tokenizer_config.json");
+  add(tokenizer.end_ids(), "tokenizer_config.json");
   return {all.begin(), all.end()};
 }
 
@@ -133,10 +134,7 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
   const ModelFiles& own = impl->files;
   impl->plan = find_architecture(own.config).plan(own.config, own.checkpoint);
   const std::int64_t rows = impl->plan.dims.vocab;
-  check_vocabulary(own, rows);
   impl->context = choose_context(options.context, impl->plan.dims.context);
-  impl->end_ids = collect_end_ids(own, rows);
-  impl->allowed = collect_allowed(own.tokenizer, rows);
   DeviceOptions device_options = options.device_options;
   device_options.consumed = [&own](Bytes part) { own.checkpoint.release(part); };
   const Device& device = find_device(options.device, impl->plan);
@@ -147,8 +145,16 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
     impl->packed.emplace(options.packed, packed_header(device, impl->plan, device_options, own.checkpoint));
     device_options.packed = impl->packed->weights();
   }
+  // A tokenizer that cannot be read at all is told of before much is packed.
+  if (impl->files.tokenizer.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) {
+    impl->tokenizer = impl->files.tokenizer.get();
+  }
   impl->executor = device.compile(impl->plan, device_options);
   if (impl->packed) keep_packed(*impl->packed, *impl->executor, log);
+  if (!impl->tokenizer) impl->tokenizer = impl->files.tokenizer.get();
+  check_vocabulary(own.config, *impl->tokenizer, rows);
+  impl->end_ids = collect_end_ids(own, *impl->tokenizer, rows);
+  impl->allowed = collect_allowed(*impl->tokenizer, rows);
   impl->executor->set_allowed(impl->allowed);
   log.verbose(impl->executor->description());
   return impl;
@@ -156,7 +162,7 @@ std::unique_ptr<Engine::Impl> Engine::Impl::assemble(ModelFiles files, const Eng
 
 Engine Engine::from_folder(const std::filesystem::path& folder, const EngineOptions& options,
                            const Log& log) {
-  return Engine(Impl::assemble(read_model_folder(folder, log), options, log));
+  return Engine(Impl::assemble(read_model_folder(folder, log, options.packed.empty()), options, log));
 }
 
 Engine Engine::from_checkpoint(const CheckpointFiles& files, const EngineOptions& options, const Log& log) {
@@ -173,7 +179,7 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 
 const Tokenizer& Engine::tokenizer() const noexcept {
-  return impl_->files.tokenizer;
+  return *impl_->tokenizer;
 }
 const ModelConfig& Engine::config() const noexcept {
   return impl_->files.config;

@@ -20,6 +20,7 @@ struct Engine::Impl {
   explicit Impl(ModelFiles model_files) : files(std::move(model_files)) {}
 
   ModelFiles files;
+  std::optional<Tokenizer> tokenizer;  // there once the model is assembled
   Plan plan;
   std::optional<PackedFile> packed;  // outlives the executor, which may use what it maps
   std::unique_ptr<Executor> executor;

@@ -22,7 +22,7 @@ ModelFiles read_gguf_files(const std::filesystem::path& path) {
   (void)find_architecture(config);
   GenerationConfig generation = gguf_generation_config(gguf.metadata());
   Tokenizer tokenizer = make_tokenizer(gguf.metadata());
-  return {std::move(config), std::move(generation), std::move(tokenizer),
+  return {std::move(config), std::move(generation), finished(std::move(tokenizer)),
           Checkpoint::from_gguf(std::move(gguf))};
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "qgen/base/error.h"
 #include "qgen/base/mapped_file.h"
@@ -47,22 +48,30 @@ GenerationConfig read_generation_config(const fs::path& path, const Log& log) {
 
 }  // namespace
 
-ModelFiles read_model_folder(const fs::path& folder, const Log& log) {
+std::future<Tokenizer> finished(Tokenizer tokenizer) {
+  std::promise<Tokenizer> promise;
+  promise.set_value(std::move(tokenizer));
+  return promise.get_future();
+}
+
+ModelFiles read_model_folder(const fs::path& folder, const Log& log, bool aside) {
   require_folder(folder);
   const fs::path config_path = folder / "config.json";
   const MappedFile config_file(config_path);
   ModelConfig config = read_config(as_text(config_file.bytes()), escape_control(config_path.string()));
   GenerationConfig generation = read_generation_config(folder / "generation_config.json", log);
-  return {std::move(config), std::move(generation), Tokenizer::from_folder(folder),
-          Checkpoint::from_folder(folder)};
+  // Where there is no thread for it, it is read when it is wanted.
+  const auto when = aside ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  auto tokenizer = std::async(when, [folder] { return Tokenizer::from_folder(folder); });
+  return {std::move(config), std::move(generation), std::move(tokenizer), Checkpoint::from_folder(folder)};
 }
 
 ModelFiles read_embedded_model(const EmbeddedModel& model) {
   const std::string source(model.name);
   return {read_config(as_text(model.config), source + "/config.json"),
           parse_generation_config(as_text(model.generation_config), source + "/generation_config.json"),
-          Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config),
-                               source + "/tokenizer.json"),
+          finished(Tokenizer::from_json(as_text(model.tokenizer), as_text(model.tokenizer_config),
+                                        source + "/tokenizer.json")),
           Checkpoint::from_bytes(model.weights, source + "/model.safetensors")};
 }
 

@@ -10,6 +10,14 @@ namespace {
 /// Prompts are cut at multiples of this many positions, counted from their start, so that how a text was fed
 /// does not change which tokens are computed together.
 constexpr std::int64_t kCut = 512;
+/// What is left after the last cut goes with it up to this many: so few take as long alone as many do.
+constexpr std::int64_t kShortRest = 128;
+
+/// Where the step that begins at `at` ends.
+std::int64_t step_end(std::int64_t at, std::int64_t end) noexcept {
+  const std::int64_t cut = (at / kCut + 1) * kCut;
+  return end <= cut + kShortRest ? end : cut;
+}
 
 }  // namespace
 
@@ -24,7 +32,7 @@ struct Session::Impl {
     const std::int64_t start = timeline->position();
     Logits logits;
     for (std::int64_t at = start; at < end;) {
-      const std::int64_t next = std::min(end, (at / kCut + 1) * kCut);
+      const std::int64_t next = step_end(at, end);
       const auto part = std::span<const TokenId>(tokens).subspan(static_cast<std::size_t>(at),
                                                                  static_cast<std::size_t>(next - at));
       const bool wanted = next == end || want == Want::all;

@@ -17,6 +17,8 @@ namespace {
 constexpr TokenId kNone = -1;
 constexpr std::uint32_t kNoPosition = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLongestPiece = kNoPosition - 1;
+/// Loading waits for memory most of all: what will be looked up is asked for this many pieces before.
+constexpr std::size_t kAhead = 16;
 
 [[noreturn]] void fail(std::string_view source, const std::string& reason) {
   throw Error(ErrorKind::file, escape_control(source) + ": " + reason);
@@ -52,7 +54,9 @@ Bpe::Bpe(const BpeSpec& spec, std::string_view source)
 void Bpe::add_vocab(const std::vector<VocabEntry>& vocab, std::string_view source) {
   table_.assign(table_size(vocab.size()), TableSlot{});
   entries_.reserve(vocab.size());
-  for (const VocabEntry& entry : vocab) {
+  for (std::size_t i = 0; i < vocab.size(); ++i) {
+    const VocabEntry& entry = vocab[i];
+    if (i + kAhead < vocab.size()) __builtin_prefetch(&table_[home_slot(vocab[i + kAhead].spelling)]);
     TableSlot& slot = table_[table_slot(entry.spelling)];
     if (slot.index != 0)
       fail(source, "the piece " + in_quotes(entry.spelling) + " occurs twice in the vocabulary");
@@ -64,10 +68,14 @@ void Bpe::add_vocab(const std::vector<VocabEntry>& vocab, std::string_view sourc
 
 void Bpe::add_merges(const std::vector<Merge>& merges, std::string_view source) {
   if (merges.size() >= kNoPosition) fail(source, "too many merges");
-  merges_.assign(table_size(merges.size()), Merged{});
+  std::vector<std::uint64_t> pairs;
+  pairs.reserve(merges.size());
   merge_results_.reserve(merges.size());
   std::string joined;
-  for (const Merge& merge : merges) {
+  std::size_t next = 0;  // where the piece is that a merge gives, in files that list pieces by rank
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const Merge& merge = merges[i];
+    prefetch(merges, i);
     const auto known = [&](std::string_view piece) {
       const std::optional<TokenId> id = find(piece);
       if (!id) {
@@ -78,11 +86,32 @@ void Bpe::add_merges(const std::vector<Merge>& merges, std::string_view source) 
       return *id;
     };
     joined.assign(merge.first).append(merge.second);
-    const std::uint64_t pair = pair_key(known(merge.first), known(merge.second));
-    const TokenId id = known(joined);
-    // Where a pair occurs twice the later rank counts, as in the reference.
-    merges_[merge_slot(pair)] = {pair, static_cast<std::uint32_t>(merge_results_.size()), id};
+    pairs.push_back(pair_key(known(merge.first), known(merge.second)));
+    const bool listed = next < entries_.size() && spelling(entries_[next]) == joined;
+    const TokenId id = listed ? entries_[next].id : known(joined);
+    if (!listed) next = table_[table_slot(joined)].index - std::size_t{1};
+    ++next;
     merge_results_.push_back(id);
+  }
+  merges_.assign(table_size(merges.size()), Merged{});
+  for (std::size_t rank = 0; rank < pairs.size(); ++rank) {
+    if (rank + kAhead < pairs.size()) __builtin_prefetch(&merges_[home_slot(pairs[rank + kAhead])]);
+    // Where a pair occurs twice the later rank counts, as in the reference.
+    merges_[merge_slot(pairs[rank])] = {pairs[rank], static_cast<std::uint32_t>(rank), merge_results_[rank]};
+  }
+}
+
+/// Brings near what lookups of later merges read: slots first, then the entries that these name.
+void Bpe::prefetch(const std::vector<Merge>& merges, std::size_t at) const noexcept {
+  if (at + 2 * kAhead < merges.size()) {
+    const Merge& merge = merges[at + 2 * kAhead];
+    __builtin_prefetch(&table_[home_slot(merge.first)]);
+    __builtin_prefetch(&table_[home_slot(merge.second)]);
+  }
+  if (at + kAhead >= merges.size()) return;
+  for (const std::string_view piece : {merges[at + kAhead].first, merges[at + kAhead].second}) {
+    const std::uint32_t index = table_[home_slot(piece)].index;
+    if (index != 0) __builtin_prefetch(&entries_[index - 1]);
   }
 }
 
@@ -101,6 +130,11 @@ std::string_view Bpe::spelling(const Entry& entry) const noexcept {
   return std::string_view(spellings_).substr(entry.offset, entry.length);
 }
 
+/// Where a spelling is unless others were there before it.
+std::size_t Bpe::home_slot(std::string_view wanted) const noexcept {
+  return slot_of(hash_bytes(wanted), table_.size());
+}
+
 std::size_t Bpe::table_slot(std::string_view wanted) const noexcept {
   const std::uint64_t hash = hash_bytes(wanted);
   const auto holds_other = [&](const TableSlot& slot) {
@@ -111,8 +145,12 @@ std::size_t Bpe::table_slot(std::string_view wanted) const noexcept {
   return slot;
 }
 
+std::size_t Bpe::home_slot(std::uint64_t pair) const noexcept {
+  return slot_of(mix_bits(pair), merges_.size());
+}
+
 std::size_t Bpe::merge_slot(std::uint64_t pair) const noexcept {
-  std::size_t slot = slot_of(mix_bits(pair), merges_.size());
+  std::size_t slot = home_slot(pair);
   while (merges_[slot].pair != kFree && merges_[slot].pair != pair) {
     slot = (slot + 1) & (merges_.size() - 1);
   }

@@ -60,8 +60,11 @@ class Bpe {
 
   void add_vocab(const std::vector<VocabEntry>& vocab, std::string_view source);
   void add_merges(const std::vector<Merge>& merges, std::string_view source);
+  void prefetch(const std::vector<Merge>& merges, std::size_t at) const noexcept;
   void map_bytes(const BpeSpec& spec, std::string_view source);
   [[nodiscard]] std::string_view spelling(const Entry& entry) const noexcept;
+  [[nodiscard]] std::size_t home_slot(std::string_view spelling) const noexcept;
+  [[nodiscard]] std::size_t home_slot(std::uint64_t pair) const noexcept;
   [[nodiscard]] std::size_t table_slot(std::string_view spelling) const noexcept;
   [[nodiscard]] std::size_t merge_slot(std::uint64_t pair) const noexcept;
   void encode_part(std::string_view piece, Workspace& workspace, std::vector<TokenId>& ids) const;

@@ -113,6 +113,26 @@ TEST(Session, AllRowsSpanTheCutsOfLongPrompts) {
     EXPECT_NEAR(last[i], expected.values[i], std::abs(largest) * 0x1p-6f);
 }
 
+TEST(Session, AShortRestGoesWithTheTokensBeforeIt) {
+  const Engine engine = load();
+  const auto steps = [&](std::size_t count, std::size_t before) {
+    const std::vector<TokenId> tokens = random_tokens(count);
+    Session session = engine.new_session();
+    if (before > 0) session.feed(std::span(tokens).first(before), Want::none);
+    std::vector<std::int64_t> done;
+    session.feed(std::span(tokens).subspan(before), Want::last, [&](std::int64_t tokens_done) {
+      done.push_back(tokens_done);
+      return true;
+    });
+    return done;
+  };
+  EXPECT_EQ(steps(512, 0), (std::vector<std::int64_t>{512}));
+  EXPECT_EQ(steps(640, 0), (std::vector<std::int64_t>{640}));
+  EXPECT_EQ(steps(641, 0), (std::vector<std::int64_t>{512, 641}));
+  EXPECT_EQ(steps(1024 - 383, 500), (std::vector<std::int64_t>{12, 141})) << "cuts count from the start";
+  EXPECT_EQ(steps(1000, 400), (std::vector<std::int64_t>{112, 600}));
+}
+
 TEST(Session, ProgressCountsUpAndCanStopTheFeeding) {
   const Engine engine = load();
   const std::vector<TokenId> tokens = random_tokens(1000);
