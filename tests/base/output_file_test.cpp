@@ -1,7 +1,10 @@
 #include "qgen/base/output_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -47,6 +50,26 @@ TEST(OutputFile, LeavesTheOldFileAndNothingElseWhenItIsGivenUp) {
   const TempFolder folder;
   write_file(folder.path() / "out", "old");
   { OutputFile(folder.path() / "out").write(as_bytes("new")); }
+  EXPECT_EQ(read_file(folder.path() / "out"), "old");
+  EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(OutputFile, LeavesNothingElseWhenTheProgramIsKilled) {
+  const TempFolder folder;
+  const int fd = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  if (fd < 0) GTEST_SKIP() << "this file system has no files without names";
+  ::close(fd);
+  write_file(folder.path() / "out", "old");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    OutputFile file(folder.path() / "out");
+    file.write(as_bytes("new"));
+    ::_exit(0);  // no destructor runs, as with SIGKILL
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
   EXPECT_EQ(read_file(folder.path() / "out"), "old");
   EXPECT_EQ(entries(folder.path()), 1u);
 }

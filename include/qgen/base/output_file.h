@@ -8,10 +8,11 @@
 
 namespace qgen {
 
-/// A file that comes into being whole or not at all: what is written goes to a file of another name in the
-/// same folder, ".NAME.<number>.tmp", which takes the final name, replacing a file that has it, when commit()
-/// has brought it to the disk. Until then, and after any failure, nothing under the final name changes; the
-/// destructor removes what was not committed.
+/// A file that comes into being whole or not at all: what is written goes to a file without a name in the
+/// same folder, which takes the final name, replacing a file that has it, when commit() has brought it to the
+/// disk. Until then, and after any failure, nothing under the final name changes, and however the program
+/// ends nothing is left. File systems that know no files without names get one called ".NAME.<number>.tmp",
+/// which the destructor removes.
 class OutputFile {
  public:
   /// A symbolic link at `path` is followed. Throws Error{output} where no file can be created, or where what
@@ -29,6 +30,8 @@ class OutputFile {
 
  private:
   [[noreturn]] void fail(int reason) const;
+  template <class Try>
+  void name_temporary(const Try& create);
 
   std::filesystem::path path_, temporary_;
   int fd_ = -1;
