@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 
+#include "device/cpu/step.h"
 #include "device/executor_fixture.h"
 #include "qgen/device/device.h"
 #include "qgen/kernels/kernel_table.h"
@@ -224,6 +225,40 @@ TEST_P(ExecutorTest, CountsTheBytesThatAStepReads) {
     shape.tied = tied;
     EXPECT_EQ(compile(RandomModel(shape))->weight_bytes_per_token(), expected);
   }
+}
+
+TEST_P(ExecutorTest, SharingRowsOutChangesNothing) {
+  ModelShape shape;
+  // Large enough for shares to be cut, and matrices of one stage that want other forms of their input.
+  shape.dims = {2, 256, 8, 4, 64, 1536, 2048, 64};
+  shape.dtypes = {DType::bf16, DType::q8_0, DType::q4_0};
+  const RandomModel model(shape);
+  const auto decode = [&](int threads) {
+    const auto executor = compile(model, threads);
+    const auto timeline = executor->new_timeline();
+    std::vector<test::Bits> steps;
+    for (TokenId token = 0; token < 12; ++token) steps.push_back(feed(*executor, *timeline, {&token, 1}));
+    return steps;
+  };
+  const std::vector<test::Bits> alone = decode(1);
+  for (const int threads : {2, 3}) EXPECT_EQ(decode(threads), alone) << threads;
+}
+
+TEST(KeepBest, GivesTheLowestIdInWhateverOrderPartsCome) {
+  const BestLogit none, low{3, 2.5f, -1}, high{9, 2.5f, 7}, damaged{-1, 0, 5};
+  const auto joined = [](std::initializer_list<BestLogit> parts) {
+    BestLogit kept;
+    for (const BestLogit& part : parts) keep_best(kept, part);
+    return kept;
+  };
+  for (const BestLogit& best : {joined({low, high, damaged, none}), joined({none, damaged, high, low}),
+                                joined({high, low, none, damaged})}) {
+    EXPECT_EQ(best.index, 3);
+    EXPECT_EQ(best.value, 2.5f);
+    EXPECT_EQ(best.not_finite, 5);
+  }
+  EXPECT_EQ(joined({low, {1, 2.0f, -1}}).index, 3);
+  EXPECT_EQ(joined({none, damaged}).index, -1);
 }
 
 /// Rounding them anew, in rotated groups, would lose something.

@@ -10,9 +10,9 @@ namespace qgen {
 
 /// A file that comes into being whole or not at all: what is written goes to a file without a name in the
 /// same folder, which takes the final name, replacing a file that has it, when commit() has brought it to the
-/// disk. Until then, and after any failure, nothing under the final name changes, and however the program
-/// ends nothing is left. File systems that know no files without names get one called ".NAME.<number>.tmp",
-/// which the destructor removes.
+/// disk. Until then, and after any failure, nothing under the final name changes, and a program that is
+/// killed before commit() leaves nothing. File systems that know no files without names get one called
+/// ".NAME.<number>.tmp", which the destructor removes.
 class OutputFile {
  public:
   /// A symbolic link at `path` is followed. Throws Error{output} where no file can be created, or where what

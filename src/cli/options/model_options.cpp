@@ -105,10 +105,7 @@ void declare_execution(OptionSet& set, ModelOptions& options) {
   set.value("--packed", "FILE",
             "Keep the weights as they are held in FILE, as large as they are: written once, then mapped, so "
             "that the program starts at once; written anew for another model, --weights or processor",
-            [&options](const Given& given) {
-              if (given.value.empty()) throw Error(ErrorKind::usage, given.name + ": the name is empty");
-              options.packed = given.value;
-            });
+            path_setter(options.packed));
   set.value("--device", "NAME", "auto, cpu, cuda or reference (slow, double precision)",
             [&options](const Given& given) { options.device = given.value; });
   set.value(

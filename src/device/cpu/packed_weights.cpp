@@ -129,7 +129,7 @@ bool agrees(const Plan& plan, const KernelTable& kernels, const PanelLayout& lay
   std::vector<float> rows(static_cast<std::size_t>(layout.most_floats));
   const ConsumedHook nothing;
   const Packer packer(kernels, nothing, rows);
-  const std::size_t step = std::max<std::size_t>(1, layout.order.size() / kMost);
+  const std::size_t step = (layout.order.size() + kMost - 1) / kMost;
   for (std::size_t i = 0; i < layout.order.size(); i += step) {
     const PackedMatrix& matrix = layout.matrices[static_cast<std::size_t>(layout.order[i])];
     AlignedBuffer panel(matrix.panel_bytes);
@@ -177,33 +177,30 @@ std::string PanelLayout::text() const {
 }
 
 PackedWeights::PackedWeights(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type,
-                             ThreadTeam& team, const PackSource& source) {
-  const PanelLayout layout(plan, kernels, type);
-  const bool found = agrees(plan, kernels, layout, source.packed);
-  if (!found) own_ = allocate_panels(layout.bytes);
+                             ThreadTeam& team, const PackSource& source)
+    : layout_(plan, kernels, type) {
+  const bool found = agrees(plan, kernels, layout_, source.packed);
+  if (!found) own_ = allocate_panels(layout_.bytes);
   memory_ = found ? source.packed : Bytes(own_.data(), own_.size());
-  order_ = layout.order;
-  matrices_ = layout.matrices;
-  type_ = layout.most_used;
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    matrices_[static_cast<std::size_t>(order_[i])].panels = memory_.data() + layout.offsets[i];
+  for (std::size_t i = 0; i < order().size(); ++i) {
+    layout_.matrices[static_cast<std::size_t>(order()[i])].panels = memory_.data() + layout_.offsets[i];
   }
-  if (!found) pack(plan, kernels, layout, team, source.consumed);
+  if (!found) pack(plan, kernels, team, source.consumed);
 }
 
-void PackedWeights::pack(const Plan& plan, const KernelTable& kernels, const PanelLayout& layout,
-                         ThreadTeam& team, const ConsumedHook& consumed) {
-  AlignedBuffer rows(static_cast<std::size_t>(layout.most_floats * team.size()) * sizeof(float));
+void PackedWeights::pack(const Plan& plan, const KernelTable& kernels, ThreadTeam& team,
+                         const ConsumedHook& consumed) {
+  const auto floats = static_cast<std::size_t>(layout_.most_floats);
+  AlignedBuffer rows(floats * static_cast<std::size_t>(team.size()) * sizeof(float));
   team.run([&](int member) {
     const Packer packer(kernels, consumed,
-                        rows.as<float>().subspan(static_cast<std::size_t>(layout.most_floats * member),
-                                                 static_cast<std::size_t>(layout.most_floats)));
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      const PackedMatrix& matrix = (*this)[order_[i]];
+                        rows.as<float>().subspan(floats * static_cast<std::size_t>(member), floats));
+    for (std::size_t i = 0; i < order().size(); ++i) {
+      const PackedMatrix& matrix = (*this)[order()[i]];
       // Whoever packs a row touches its memory first and, by the same shares, reads it later.
-      packer.pack(plan.weight(order_[i]), matrix,
+      packer.pack(plan.weight(order()[i]), matrix,
                   share(matrix.rows, matrix.kernels->panel_rows, member, team.size()),
-                  own_.data() + layout.offsets[i]);
+                  own_.data() + layout_.offsets[i]);
     }
   });
 }

@@ -42,7 +42,7 @@ struct PanelLayout {
 
   std::string_view kernels;
   std::vector<WeightId> order;
-  std::vector<PackedMatrix> matrices;  ///< by WeightId, without memory; empty where a weight is no matrix
+  std::vector<PackedMatrix> matrices;  ///< by WeightId, without panels; empty where a weight is no matrix
   std::vector<PackedType> types;       ///< likewise
   std::vector<std::size_t> offsets;    ///< in that order
   std::size_t bytes = 0;
@@ -64,26 +64,23 @@ class PackedWeights {
                 ThreadTeam& team, const PackSource& source);
 
   [[nodiscard]] const PackedMatrix& operator[](WeightId id) const noexcept {
-    return matrices_[static_cast<std::size_t>(id)];
+    return layout_.matrices[static_cast<std::size_t>(id)];
   }
   /// In the order of a step.
-  [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return order_; }
+  [[nodiscard]] const std::vector<WeightId>& order() const noexcept { return layout_.order; }
   /// Bytes of all panels: what a step reads that needs every matrix.
   [[nodiscard]] std::int64_t bytes() const noexcept { return std::ssize(memory_); }
   /// All panels, one after the other.
   [[nodiscard]] Bytes memory() const noexcept { return memory_; }
   /// How most of the weights are held.
-  [[nodiscard]] PackedType type() const noexcept { return type_; }
+  [[nodiscard]] PackedType type() const noexcept { return layout_.most_used; }
 
  private:
-  void pack(const Plan& plan, const KernelTable& kernels, const PanelLayout& layout, ThreadTeam& team,
-            const ConsumedHook& consumed);
+  void pack(const Plan& plan, const KernelTable& kernels, ThreadTeam& team, const ConsumedHook& consumed);
 
-  std::vector<WeightId> order_;
-  std::vector<PackedMatrix> matrices_;  // by WeightId; empty where a weight is no matrix
-  AlignedBuffer own_;                   // unless they were found
+  PanelLayout layout_;  // its matrices with their panels
+  AlignedBuffer own_;   // unless they were found
   Bytes memory_;
-  PackedType type_ = PackedType::f32;
 };
 
 }  // namespace qgen
