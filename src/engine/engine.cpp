@@ -1,11 +1,9 @@
 #include "qgen/engine/engine.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <set>
-#include <span>
 #include <string>
 
 #include "engine/checkpoint_files.h"
@@ -76,19 +74,9 @@ std::int64_t elements(const TensorView& view) {
 /// Calls `visit(view)` for each matrix in the layers.
 template <typename Visit>
 void for_each_layer_matrix(const Plan& plan, Visit visit) {
-  const auto add = [&](std::span<const WeightId> ids) {
-    for (const WeightId id : ids) visit(plan.weight(id));
-  };
   for (const Stage& stage : plan.stages) {
-    if (const auto* qkv = std::get_if<NormQkvStage>(&stage))
-      add(std::array{qkv->q_proj, qkv->k_proj, qkv->v_proj});
-    if (const auto* project = std::get_if<ProjectAddStage>(&stage)) add(std::array{project->weight});
-    if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage))
-      add(std::array{gate_up->gate_proj, gate_up->up_proj});
-    if (const auto* moe = std::get_if<MoeStage>(&stage)) {
-      add(std::array{moe->router});
-      for (const auto* matrices : {&moe->gate_proj, &moe->up_proj, &moe->down_proj}) add(*matrices);
-    }
+    if (std::holds_alternative<NormHeadStage>(stage)) continue;
+    for (const WeightId id : matrices_of(stage)) visit(plan.weight(id));
   }
 }
 

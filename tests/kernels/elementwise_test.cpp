@@ -149,7 +149,7 @@ TEST_P(ElementwiseTest, SiluKeepsItsLimitsAndNaN) {
   EXPECT_TRUE(std::signbit(out[7]));
 }
 
-TEST_P(ElementwiseTest, AddAndScaleAreExactlyRounded) {
+TEST_P(ElementwiseTest, AddMulAndScaleAreExactlyRounded) {
   RandomFloats random(4);
   for (const std::int64_t n : lengths(lanes())) {
     const auto a = random.vector(n), b = random.vector(n);
@@ -157,6 +157,11 @@ TEST_P(ElementwiseTest, AddAndScaleAreExactlyRounded) {
     table().add(x.data(), n, y.data());
     for (std::int64_t i = 0; i < n; ++i) {
       ASSERT_EQ(y[i], a[static_cast<std::size_t>(i)] + b[static_cast<std::size_t>(i)]);
+    }
+    const GuardedFloats product(b);
+    table().mul(x.data(), n, product.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      ASSERT_EQ(product[i], a[static_cast<std::size_t>(i)] * b[static_cast<std::size_t>(i)]);
     }
     table().scale(x.data(), 0.3f, n, y.data());
     for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(y[i], a[static_cast<std::size_t>(i)] * 0.3f);

@@ -177,6 +177,8 @@ struct KernelTable {
   void (*silu_mul)(const float* gate, const float* up, std::int64_t n, float* out) noexcept;
   /// y[n] += x[n].
   void (*add)(const float* x, std::int64_t n, float* y) noexcept;
+  /// y[n] *= x[n].
+  void (*mul)(const float* x, std::int64_t n, float* y) noexcept;
   /// y[n] = x[n] * factor; y may be x.
   void (*scale)(const float* x, float factor, std::int64_t n, float* y) noexcept;
   /// Merges partial attention (out_b[n], max_b, sum_b) into (out_a, *max_a, *sum_a); see AttendArgs.

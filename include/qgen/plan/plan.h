@@ -125,6 +125,9 @@ struct Plan {
   }
 };
 
+/// The matrices that a stage multiplies by, in the order in which it reads them: a router before its experts.
+std::vector<WeightId> matrices_of(const Stage& stage);
+
 /// "norm_qkv of layer 3" and the like, for messages and tests.
 std::string stage_name(const Stage& stage);
 

@@ -25,16 +25,59 @@ std::vector<std::vector<float>> widen_vectors(const Plan& plan, const KernelTabl
 }  // namespace
 
 CpuExecutor::CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads,
-                         const PackSource& source)
+                         PackSource source)
     : plan_(std::move(plan)),
       team_(threads),
       sharing_(threads),
-      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, team_, source), types.kv, {}},
+      model_{&plan_, &kernels, PackedWeights(plan_, kernels, types.weights, std::move(source)), types.kv, {}},
       pages_(std::make_shared<KvPages>(KvLayout(plan_.dims, types.kv))),
       thread_buffers_(static_cast<std::size_t>(threads)),
       scratch_(static_cast<std::size_t>(threads)) {
   model_.vectors = widen_vectors(plan_, kernels, model_.weights);
   list_products();
+  if (model_.weights.found()) {
+    for (const BalancedInput& input : model_.weights.balanced()) divide_norm(input.norm);
+  } else {
+    pack_weights();
+  }
+}
+
+/// Where inputs are balanced, each matrix is packed when a run of some tokens comes to it: what its columns
+/// are to be multiplied by is known then, and its numbers are read once for both.
+void CpuExecutor::pack_weights() {
+  const std::vector<BalancedInput>& inputs = model_.weights.balanced();
+  if (!inputs.empty()) {
+    observer_ = [&](std::size_t stage, std::span<const float> values) {
+      const auto next = std::ranges::find(inputs, stage + 1, &BalancedInput::stage);
+      if (next != inputs.end()) balance(static_cast<std::size_t>(next - inputs.begin()), values);
+    };
+    packing_ = true;
+    const std::vector<TokenId> tokens = balancing_tokens(plan_.dims);
+    const auto timeline = new_timeline();
+    const Slice slice{timeline.get(), tokens, Want::none};
+    run({&slice, 1});
+    packing_ = false;
+    observer_ = {};
+  }
+  model_.weights.pack(team_);
+}
+
+/// `values`: what the stage before that input's put out. Called between the two stages, by one member.
+void CpuExecutor::balance(std::size_t index, std::span<const float> values) {
+  const BalancedInput& input = model_.weights.balanced()[index];
+  const std::vector<float> factors = balancing_factors(plan_, input, *model_.kernels, values);
+  model_.weights.set_factors(index, factors);
+  divide_norm(input.norm);
+  if (input.up == kNoWeight) return;
+  // Its rows were packed without knowing this.
+  for (std::size_t i = 0; i < values.size(); ++i) step_.act.gate[i] /= factors[i % factors.size()];
+}
+
+void CpuExecutor::divide_norm(WeightId norm) {
+  if (norm == kNoWeight) return;
+  const float* divisors = model_.weights.divisors(norm);
+  std::vector<float>& vector = model_.vectors[static_cast<std::size_t>(norm)];
+  for (std::size_t i = 0; i < vector.size(); ++i) vector[i] /= divisors[i];
 }
 
 void CpuExecutor::list_products() {
@@ -199,7 +242,8 @@ void CpuExecutor::allocate() {
   const std::int64_t count = std::ssize(tokens_);
   const auto rows = std::ssize(logit_rows_);
   best_.assign(static_cast<std::size_t>(team_.size() * rows), BestLogit{});
-  step_ = Step{tokens_, units_, {}, logit_rows_, only_best_, banned_, best_, {}};
+  step_ = Step{
+      tokens_, units_, {}, logit_rows_, only_best_, banned_, best_, {}, packing_ ? &model_.weights : nullptr};
   Activations& act = step_.act;
   act.h = buffers_.h.get<float>(count * dims.width);
   act.q = buffers_.q.get<float>(count * dims.heads * dims.head_dim);
@@ -232,7 +276,8 @@ void CpuExecutor::allocate_scratch(const ProductBytes& bytes) {
                         buffers.attend.get<float>(attend_scratch_floats(dims.head_dim)),
                         buffers.expert_ends.get<std::int64_t>(dims.experts),
                         buffers.expert_tokens.get<ExpertToken>(std::ssize(step_.act.chosen)),
-                        buffers.gathered.get<float>(bytes.gathered * dims.width)};
+                        buffers.gathered.get<float>(bytes.gathered * dims.width),
+                        buffers.unpacked.get<float>(packing_ ? model_.weights.scratch_floats() : 0)};
   }
 }
 
@@ -271,11 +316,24 @@ void CpuExecutor::walk_stages(int member) noexcept {
   }
 }
 
-std::span<const float> CpuExecutor::stage_output(const Stage& stage) const {
+/// u as the plan has it, where columns of it were divided to be rounded with less error.
+std::span<const float> CpuExecutor::undivided(const NormGateUpStage& stage) {
+  const std::int64_t width = plan_.dims.feed_forward;
+  const auto u = step_.act.gate.first(tokens_.size() * static_cast<std::size_t>(width));
+  const float* divisors = model_.weights.divisors(stage.up_proj);
+  if (divisors == nullptr) return u;
+  observed_.assign(u.begin(), u.end());
+  for (auto at = observed_.begin(); at != observed_.end(); at += width) {
+    model_.kernels->mul(divisors, width, &*at);
+  }
+  return observed_;
+}
+
+std::span<const float> CpuExecutor::stage_output(const Stage& stage) {
   const Activations& act = step_.act;
   if (std::holds_alternative<NormQkvStage>(stage)) return act.q;
   if (std::holds_alternative<AttendStage>(stage)) return act.attention;
-  if (std::holds_alternative<NormGateUpStage>(stage)) return act.gate;
+  if (const auto* gate_up = std::get_if<NormGateUpStage>(&stage)) return undivided(*gate_up);
   if (std::holds_alternative<NormHeadStage>(stage)) return act.logits;
   return act.h;
 }

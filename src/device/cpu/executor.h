@@ -23,8 +23,7 @@ class CpuExecutor final : public Executor {
     KvType kv = KvType::f16;
   };
 
-  CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads,
-              const PackSource& source);
+  CpuExecutor(Plan plan, const KernelTable& kernels, const Types& types, int threads, PackSource source);
 
   std::unique_ptr<Timeline> new_timeline() override;
   std::span<const SliceResult> run(std::span<const Slice> slices) override;
@@ -44,7 +43,7 @@ class CpuExecutor final : public Executor {
         prepared;
   };
   struct ThreadBuffers {
-    GrowingBuffer normed, prepared, matmul, attend, expert_ends, expert_tokens, gathered;
+    GrowingBuffer normed, prepared, matmul, attend, expert_ends, expert_tokens, gathered, unpacked;
   };
   /// A product that needs buffers of its own size; of all those that need the same there is one.
   struct Product {
@@ -60,6 +59,9 @@ class CpuExecutor final : public Executor {
     std::int64_t gathered = 0;
   };
 
+  void pack_weights();
+  void balance(std::size_t input, std::span<const float> values);
+  void divide_norm(WeightId norm);
   void lay_out(std::span<const Slice> slices);
   void add_units(std::int64_t first, std::int64_t count);
   void share_chunks();
@@ -69,7 +71,8 @@ class CpuExecutor final : public Executor {
   [[nodiscard]] ProductBytes product_bytes() const;
   [[nodiscard]] std::int64_t unchosen_bytes(const MoeStage& stage) const noexcept;
   void walk_stages(int member) noexcept;
-  [[nodiscard]] std::span<const float> stage_output(const Stage& stage) const;
+  [[nodiscard]] std::span<const float> stage_output(const Stage& stage);
+  [[nodiscard]] std::span<const float> undivided(const NormGateUpStage& stage);
   void collect(std::span<const Slice> slices);
   [[nodiscard]] SliceResult best_of(std::int64_t row) const;
 
@@ -82,7 +85,9 @@ class CpuExecutor final : public Executor {
   std::vector<ThreadBuffers> thread_buffers_;  // one a member, as is scratch_
   std::vector<ThreadScratch> scratch_;
   Buffers buffers_;
+  bool packing_ = false;
   StageObserver observer_;
+  std::vector<float> observed_;
   std::vector<Range> banned_;
 
   // The step at hand; Step refers to these.

@@ -67,6 +67,7 @@ StageRunner::Input StageRunner::prepare(const Source& source, const PackedMatrix
 void StageRunner::multiply(const Input& input, const PackedMatrix& matrix, Range rows, float* y,
                            std::int64_t y_stride) {
   if (rows.begin >= rows.end) return;
+  if (step_.to_pack != nullptr) step_.to_pack->pack_rows(matrix.id, rows, scratch_.unpacked);
   MatmulArgs args;
   args.w = matrix.panel(rows.begin);
   args.rows = rows.end - rows.begin;

@@ -46,6 +46,7 @@ struct Step {
   std::span<const Range> banned;             ///< ids that are no candidates for the arg-max
   std::span<BestLogit> best;                 ///< [members, logit_rows]: each member's part of the arg-max
   Activations act;
+  PackedWeights* to_pack = nullptr;  ///< or: rows are to be packed before they are multiplied by
 };
 
 /// Everything that stays the same from step to step.

@@ -48,6 +48,7 @@ struct ThreadScratch {
   std::span<std::int64_t> expert_ends;   ///< [E]: where the tokens of each end in expert_tokens
   std::span<ExpertToken> expert_tokens;  ///< [T * k], by expert, then by token
   std::span<float> gathered;             ///< [most token_block, D]: rows about to be prepared
+  std::span<float> unpacked;             ///< of the rows of one panel, where weights are packed on use
 };
 
 /// Activations of one step, all tokens, row-major.

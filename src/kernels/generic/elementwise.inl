@@ -78,6 +78,12 @@ inline void add(const float* x, std::int64_t n, float* y) noexcept {
   }
 }
 
+inline void mul(const float* x, std::int64_t n, float* y) noexcept {
+  for (std::int64_t i = 0; i < n; i += kLanes) {
+    store_up_to(y + i, load_up_to(y + i, n - i) * load_up_to(x + i, n - i), n - i);
+  }
+}
+
 inline void scale(const float* x, float factor, std::int64_t n, float* y) noexcept {
   for (std::int64_t i = 0; i < n; i += kLanes)
     store_up_to(y + i, load_up_to(x + i, n - i) * set(factor), n - i);

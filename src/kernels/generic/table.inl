@@ -21,6 +21,7 @@ constexpr KernelTable generic_table(std::string_view name) {
   table.rope = rope;
   table.silu_mul = silu_mul;
   table.add = add;
+  table.mul = mul;
   table.scale = scale;
   table.merge = merge;
   table.best = best;
