@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 #include <variant>
+
 namespace qgen {
 namespace {
 

@@ -41,7 +41,7 @@ struct PanelLayout {
   /// type. Routers are held as floats in any case.
   PanelLayout(const Plan& plan, const KernelTable& kernels, std::optional<PackedType> type);
 
-  /// The kernels and each matrix's type and size, a line each.
+  /// The kernels, each matrix's type and size and each balanced input, a line each.
   [[nodiscard]] std::string text() const;
 
   std::string_view kernels;
