@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -73,11 +74,23 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  /// Names are sorted by hash, which is fast; equal hashes by the names, so that no choice of names is slow.
+  /// Only names that share a slot with others are sorted, by hash, equal hashes by the names, so that no
+  /// choice of names is slow.
   void check_names(const JsonObject& members) const {
+    const std::size_t slots = std::bit_ceil(32 * members.size() + 1);
+    std::vector<std::size_t> hashes;
+    std::vector<bool> taken(slots), shared(slots);
+    hashes.reserve(members.size());
+    for (const auto& [name, value] : members) {
+      hashes.push_back(std::hash<std::string_view>{}(name));
+      const std::size_t slot = hashes.back() % slots;
+      if (taken[slot]) shared[slot] = true;
+      taken[slot] = true;
+    }
     std::vector<std::pair<std::size_t, std::string_view>> names;
-    names.reserve(members.size());
-    for (const auto& [name, value] : members) names.emplace_back(std::hash<std::string_view>{}(name), name);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (shared[hashes[i] % slots]) names.emplace_back(hashes[i], members[i].first);
+    }
     std::ranges::sort(names);
     const auto twice = std::ranges::adjacent_find(names);
     if (twice != names.end()) fail("the name " + in_quotes(twice->second) + " occurs twice in one object");
@@ -95,11 +108,23 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     if (stack_.empty()) {
       root_ = std::move(value);
     } else if (auto* array = std::get_if<JsonArray>(&stack_.back().value)) {
+      make_room(*array);
       array->push_back(std::move(value));
     } else {
-      std::get<JsonObject>(stack_.back().value).emplace_back(std::move(stack_.back().key), std::move(value));
+      auto& object = std::get<JsonObject>(stack_.back().value);
+      make_room(object);
+      object.emplace_back(std::move(stack_.back().key), std::move(value));
     }
     return true;
+  }
+
+  /// Large containers grow in large steps: room that is not used costs nothing, fresh memory to move to does.
+  template <typename Container>
+  void make_room(Container& container) const {
+    constexpr std::size_t kLarge = 4096, kStep = 8;
+    const std::size_t size = container.size();
+    if (size < kLarge || size < container.capacity()) return;
+    container.reserve(std::min(kStep * size, std::max(size + 1, limits_.max_values)));
   }
 
   std::string_view source_;

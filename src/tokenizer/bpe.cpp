@@ -52,7 +52,8 @@ Bpe::Bpe(const BpeSpec& spec, std::string_view source)
 }
 
 void Bpe::add_vocab(const std::vector<VocabEntry>& vocab, std::string_view source) {
-  table_.assign(table_size(vocab.size()), TableSlot{});
+  table_memory_ = AlignedBuffer(table_size(vocab.size()) * sizeof(TableSlot));  // zeros: free slots
+  table_ = table_memory_.as<TableSlot>();
   entries_.reserve(vocab.size());
   for (std::size_t i = 0; i < vocab.size(); ++i) {
     const VocabEntry& entry = vocab[i];
@@ -93,7 +94,9 @@ void Bpe::add_merges(const std::vector<Merge>& merges, std::string_view source) 
     ++next;
     merge_results_.push_back(id);
   }
-  merges_.assign(table_size(merges.size()), Merged{});
+  merges_memory_ = AlignedBuffer(table_size(merges.size()) * sizeof(Merged));
+  merges_ = merges_memory_.as<Merged>();
+  std::ranges::fill(merges_, Merged{});
   for (std::size_t rank = 0; rank < pairs.size(); ++rank) {
     if (rank + kAhead < pairs.size()) __builtin_prefetch(&merges_[home_slot(pairs[rank + kAhead])]);
     // Where a pair occurs twice the later rank counts, as in the reference.

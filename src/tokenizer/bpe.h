@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "qgen/base/aligned_buffer.h"
 #include "qgen/base/bytes.h"
 #include "tokenizer/spec.h"
 
@@ -74,8 +76,10 @@ class Bpe {
 
   std::string spellings_;
   std::vector<Entry> entries_;
-  std::vector<TableSlot> table_;        // open addressing
-  std::vector<Merged> merges_;          // open addressing
+  // Both by open addressing, in memory of large pages: lookups go all over it.
+  AlignedBuffer table_memory_, merges_memory_;
+  std::span<TableSlot> table_;
+  std::span<Merged> merges_;
   std::vector<TokenId> merge_results_;  // by rank
   std::array<TokenId, 256> byte_ids_{};
   bool ignore_merges_ = false;

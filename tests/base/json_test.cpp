@@ -152,6 +152,26 @@ TEST(Json, ANameTwiceInOneObjectIsRefusedByName) {
   EXPECT_NO_THROW(parse(R"({"a":{"a":1},"b":{"a":1}})")) << "the same name in different objects";
 }
 
+TEST(Json, ANameTwiceIsFoundAmongVeryMany) {
+  const auto object = [](int members, const std::string& last) {
+    std::string text = "{";
+    for (int i = 0; i < members; ++i) text += "\"n" + std::to_string(i) + "\":" + std::to_string(i) + ",";
+    return text + "\"" + last + "\":-1}";
+  };
+  constexpr int kMembers = 50'000;
+  const Json json = parse(object(kMembers, "last"));
+  const JsonObject& members = *json.as_object();
+  ASSERT_EQ(members.size(), kMembers + 1u);
+  for (int i = 0; i < kMembers; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    ASSERT_EQ(members[at].first, "n" + std::to_string(i));
+    ASSERT_EQ(members[at].second.as_int(), i);
+  }
+  for (const char* twice : {"n0", "n31415", "n49999"}) {
+    EXPECT_THAT(refusal(object(kMembers, twice)), HasSubstr("\"" + std::string(twice) + "\" occurs twice"));
+  }
+}
+
 TEST(Json, StringsAreDecoded) {
   EXPECT_EQ(*parse(R"("\"\\\/\b\f\n\r\t\u00e9\u0000\ud83d\ude0a")").as_string(),
             "\"\\/\b\f\n\r\t\xC3\xA9\0\xF0\x9F\x98\x8A"s);
