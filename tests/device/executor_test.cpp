@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
-#include <set>
 
 #include "device/cpu/step.h"
 #include "device/executor_fixture.h"
@@ -296,14 +296,14 @@ TEST_P(ExecutorTest, CountsAMatrixOfOneRowOnce) {
 TEST_P(ExecutorTest, GivesBackTheSourceOfEveryMatrix) {
   const RandomModel model = bf16_model();
   std::mutex mutex;
-  std::set<const std::byte*> given_back;
+  std::map<const std::byte*, int> times;
   DeviceOptions options;
   options.threads = 3;
   options.kernels = std::string(GetParam().kernels->name);
   options.weights = GetParam().weights;
   options.consumed = [&](Bytes part) {
     const std::lock_guard lock(mutex);
-    for (const std::byte& byte : part) given_back.insert(&byte);
+    for (const std::byte& byte : part) ++times[&byte];
   };
   const auto executor = find_device("cpu", model.plan()).compile(model.plan(), options);
   std::size_t expected = 0;
@@ -311,10 +311,13 @@ TEST_P(ExecutorTest, GivesBackTheSourceOfEveryMatrix) {
     if (weight.view.rows == 1) continue;
     const Bytes all(weight.view.data, static_cast<std::size_t>(weight.view.bytes()));
     expected += all.size();
-    EXPECT_TRUE(std::ranges::all_of(all, [&](const std::byte& byte) { return given_back.contains(&byte); }))
-        << weight.name;
+    // What its rows are divided by is only known when it has been multiplied by once.
+    const bool twice = weight.name == "up_proj" && options.weights != "auto";
+    EXPECT_TRUE(std::ranges::all_of(all, [&](const std::byte& byte) {
+      return times[&byte] == (twice ? 2 : 1);
+    })) << weight.name;
   }
-  EXPECT_EQ(given_back.size(), expected) << "nothing else";
+  EXPECT_EQ(times.size(), expected) << "nothing else";
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, ExecutorTest, testing::ValuesIn(test::all_ways()), test::way_name);
