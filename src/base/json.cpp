@@ -124,7 +124,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     constexpr std::size_t kLarge = 4096, kStep = 8;
     const std::size_t size = container.size();
     if (size < kLarge || size < container.capacity()) return;
-    container.reserve(std::min(kStep * size, std::max(size + 1, limits_.max_values)));
+    container.reserve(std::min(kStep * size, limits_.max_values));
   }
 
   std::string_view source_;

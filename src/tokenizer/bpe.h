@@ -76,7 +76,7 @@ class Bpe {
 
   std::string spellings_;
   std::vector<Entry> entries_;
-  // Both by open addressing, in memory of large pages: lookups go all over it.
+  // Both by open addressing, in memory of large pages: lookups go all over them.
   AlignedBuffer table_memory_, merges_memory_;
   std::span<TableSlot> table_;
   std::span<Merged> merges_;

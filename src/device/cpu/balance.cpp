@@ -31,7 +31,8 @@ std::vector<BalancedInput> candidates(const Plan& plan) {
     if (!normed && gate_up == nullptr) continue;
     BalancedInput input{.stage = i, .cols = 0, .matrices = matrices_of(stage)};
     input.cols = plan.weight(input.matrices.front()).cols;
-    (normed ? input.norm : input.up) = normed ? norm_of(stage) : gate_up->up_proj;
+    input.norm = normed ? norm_of(stage) : kNoWeight;
+    input.up = normed ? kNoWeight : gate_up->up_proj;
     inputs.push_back(std::move(input));
   }
   return inputs;
