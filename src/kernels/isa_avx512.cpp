@@ -8,7 +8,9 @@
 namespace qgen::kernels::avx512 {
 namespace {
 #include "kernels/vocabulary/avx512.inl"
-//
+// The first level of Intel's processors, which this table and amx serve, has too few buffers for lines on
+// their way from memory; AMD's has not.
+inline constexpr int kWeightLocality = 2;
 #include "kernels/generic/all.inl"
 
 constexpr KernelTable avx512_table() {

@@ -11,13 +11,16 @@
 namespace qgen::kernels::avx512bf16 {
 namespace {
 #include "kernels/vocabulary/avx512.inl"
-//
+inline constexpr int kWeightLocality = 3;
 // clang-format off
 #include "kernels/generic/elements.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_few.inl"
 #include "kernels/generic/panel_many.inl"
 #include "kernels/generic/panel_integer.inl"
+#include "kernels/generic/group_rotation.inl"
+#include "kernels/generic/panel_integer_input.inl"
+#include "kernels/generic/panel_integer_few.inl"
 #include "kernels/generic/panel_integer_unpack.inl"
 #include "kernels/generic/panel_integer_bulk.inl"
 #include "kernels/generic/elementwise.inl"
@@ -56,6 +59,11 @@ double probe_bf16(std::int64_t rounds) noexcept {
   return probe_products<PairUnits>(rounds, 4.0 * kLanes);
 }
 
+/// By PackedType: as those of avx512, but for the level that weights are asked for in.
+constexpr std::array<MatmulKernel, kPackedTypes> kFew{
+    few_panel_kernel<F32>(),          few_panel_kernel<F16>(),          few_panel_kernel<Bf16>(),
+    integer_few_kernel<Q8, false>(),  integer_few_kernel<Q4, false>(),  integer_few_kernel<Q4_1, false>(),
+    integer_few_kernel<Q4K, false>(), integer_few_kernel<Q6K, false>(), integer_few_kernel<Q8, true>()};
 constexpr MatmulKernel kBulkBf16 = many_panel_kernel<PairUnits>();
 constexpr std::array<void (*)(const AttendArgs&) noexcept, kKvTypes> kAttendBulk{
     attend_bulk<F32, PairUnits>, attend_bulk<F16, PairUnits>, attend_bulk<Bf16, PairUnits>,
@@ -73,6 +81,7 @@ const KernelTable& avx512bf16_table() noexcept {
   static const KernelTable table = [] {
     KernelTable changed = kAvx512.table();
     changed.name = kAvx512Bf16.name;
+    for (std::size_t i = 0; i < kPackedTypes; ++i) changed.packed[i].few = avx512bf16::kFew[i];
     changed.packed[static_cast<std::size_t>(PackedType::bf16)].bulk = avx512bf16::kBulkBf16;
     changed.packed[static_cast<std::size_t>(PackedType::q8)].bulk = avx512bf16::kBulkQ8;
     changed.packed[static_cast<std::size_t>(PackedType::q6_k)].bulk = avx512bf16::kBulkQ6K;

@@ -56,7 +56,7 @@ void few_pass(const FewPass& a, Chains* chains) {
     const std::byte* w = a.w + c * kColumnBytes;
     QGEN_UNROLL
     for (std::int64_t line = 0; line < kStep * kColumnBytes; line += 64) {
-      __builtin_prefetch(w + a.ahead + line);
+      __builtin_prefetch(w + a.ahead + line, 0, kWeightLocality);
     }
     QGEN_UNROLL
     for (std::int64_t i = 0; i < kStep; i += 2) {

@@ -53,7 +53,7 @@ void integer_few_panel(const std::byte* panel, const InputGroup<2>* x, std::int6
     for (std::int64_t b = 0; b < W::kBlocks; ++b) {
       QGEN_UNROLL
       for (std::int64_t line = 0; line < W::kBlockBytes; line += 64)
-        __builtin_prefetch(panel + kPanelAhead + line);
+        __builtin_prefetch(panel + kPanelAhead + line, 0, kWeightLocality);
       integer_few_group<W, 0, Tokens>(panel, factors, x, sums);
       integer_few_group<W, 1, Tokens>(panel, factors, x + kByteFewTokens, sums);
       panel += W::kBlockBytes;

@@ -11,6 +11,7 @@ inline constexpr int kFewChains = 4;
 inline constexpr int kBytePanels = 2;
 inline constexpr int kByteTokens = 3;
 inline constexpr int kByteFewTokens = 4;
+inline constexpr int kWeightLocality = 3;
 
 inline V zero() {
   return _mm256_setzero_ps();

@@ -11,6 +11,7 @@ inline constexpr int kFewChains = 4;
 inline constexpr int kBytePanels = 4;
 inline constexpr int kByteTokens = 3;
 inline constexpr int kByteFewTokens = 8;
+inline constexpr int kWeightLocality = 3;
 
 inline V zero() {
   return vdupq_n_f32(0.0f);

@@ -25,6 +25,8 @@
 //
 //   kBytePanels, kByteTokens        vectors and tokens of a register tile of products of bytes
 //   kByteFewTokens       tokens of one with a single vector
+//   kWeightLocality      cache level that `few` asks for weights in, as of __builtin_prefetch: 3 the first, 2
+//                        the second
 //   I                    vector of integers with the operators |, & and ^
 //   load_int, store_int, set_int    as load, store and set
 //   to_int, to_float     of integers below 2^24, exactly
@@ -52,6 +54,7 @@ inline constexpr int kFewChains = 4;
 inline constexpr int kBytePanels = 1;
 inline constexpr int kByteTokens = 4;
 inline constexpr int kByteFewTokens = 4;
+inline constexpr int kWeightLocality = 3;
 
 inline V zero() {
   return V{};
