@@ -8,8 +8,7 @@
 namespace qgen::kernels::avx512 {
 namespace {
 #include "kernels/vocabulary/avx512.inl"
-// The first level of Intel's processors, which this table and amx serve, has too few buffers for lines on
-// their way from memory; AMD's has not.
+// Faster than the first level on Intel's processors, which this table and amx serve, and slower on AMD's.
 inline constexpr int kWeightLocality = 2;
 #include "kernels/generic/all.inl"
 

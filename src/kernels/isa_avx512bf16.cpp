@@ -1,7 +1,7 @@
-// As isa_avx512.cpp, and AVX-512 BF16: `bulk` for bf16 and integers of more than 4 bits, whose X would need
-// two products of bytes, rounds X to bf16 and multiplies pairs of columns by VDPBF16PS, and so does attention
-// in such steps, which takes subnormals for zeros. Twice the speed of floats on AMD's Zen 4 and Zen 5, half
-// of it on Intel's processors.
+// As isa_avx512.cpp, but that `few` suits AMD's caches, and AVX-512 BF16: `bulk` for bf16 and integers of
+// more than 4 bits, whose X would need two products of bytes, rounds X to bf16 and multiplies pairs of
+// columns by VDPBF16PS, and so does attention in such steps, which takes subnormals for zeros. Twice the
+// speed of floats on AMD's Zen 4 and Zen 5, half of it on Intel's processors.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
