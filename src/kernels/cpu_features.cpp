@@ -85,7 +85,7 @@ CpuFeatures detect_cpu_features() noexcept {
   features.amx_tile = tiles;
   features.amx_bf16 = tiles && bit(seven.d, 22);
   features.amd = made_by_amd();
-  if (features.amx_bf16 && kAvx512.usable(features)) features.amx_bf16 = tiles_multiply_right();
+  if (kAmx.usable(features)) features.amx_bf16 = tiles_multiply_right();
   return features;
 }
 #elif defined(__aarch64__) && defined(__linux__)

@@ -1,12 +1,14 @@
 // As isa_avx512.cpp, and AMX with bf16 tiles: `bulk` for bf16 and integers rounds X to bf16 and multiplies
-// tiles by TDPBF16PS, which takes subnormals for zeros. Sapphire Rapids (2023) on.
+// tiles by TDPBF16PS, which takes subnormals for zeros, and so does attention in such steps. Sapphire Rapids
+// (2023) on, all of which have AVX-512 BF16 too; it rounds.
 #include "kernels/intrinsics.h"
 
 #include "kernels/generic/includes.h"
 #include "kernels/tile_check.h"
 #include "kernels/tile_config.h"
 
-#define QGEN_REGION_TARGET "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-bf16"
+#define QGEN_REGION_TARGET \
+  "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16,amx-tile,amx-bf16"
 #include "kernels/region_begin.h"
 namespace qgen::kernels::amx {
 namespace {
@@ -14,12 +16,16 @@ namespace {
 //
 // clang-format off
 #include "kernels/generic/elements.inl"
+#include "kernels/vocabulary/avx512_bf16.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_integer.inl"
 #include "kernels/generic/group_rotation.inl"
 #include "kernels/generic/panel_integer_unpack.inl"
 #include "kernels/generic/tiles.inl"
 #include "kernels/generic/tile_integers.inl"
+#include "kernels/generic/elementwise.inl"
+#include "kernels/generic/attention.inl"
+#include "kernels/generic/attention_tiles.inl"
 // clang-format on
 static_assert(kLanes == kTileRows);
 
@@ -55,7 +61,13 @@ void multiply(const MatmulArgs& args) noexcept {
 template <class W>
 void multiply_integers(const MatmulArgs& args) noexcept {
   TileRegisters registers;
-  tile_multiply_integers<W>(registers, args);
+  tile_multiply_integers<W, RoundedPairs>(registers, args);
+}
+
+template <class T>
+void attend_bulk(const AttendArgs& args) noexcept {
+  TileRegisters registers;
+  tile_attend<T, RoundedPairs>(registers, args);
 }
 
 double probe_bf16(std::int64_t rounds) noexcept {
@@ -68,13 +80,15 @@ bool are_right() noexcept {
   return tiles_are_right(registers);
 }
 
-constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes, tile_prepare<false>,
-                                 multiply};
+constexpr MatmulKernel kBulkBf16{2 * kTileRows, tile_input_bytes, no_scratch_bytes,
+                                 tile_prepare<RoundedPairs, false>, multiply};
 template <class W, bool Rotated = false>
-constexpr MatmulKernel kBulkOf{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare<Rotated>,
-                               multiply_integers<W>};
+constexpr MatmulKernel kBulkOf{2 * kTileRows, tile_input_bytes, tile_integer_scratch,
+                               tile_prepare<RoundedPairs, Rotated>, multiply_integers<W>};
 constexpr std::array<MatmulKernel, kIntegerTypes> kBulkIntegers{
     kBulkOf<Q8>, kBulkOf<Q4>, kBulkOf<Q4_1>, kBulkOf<Q4K>, kBulkOf<Q6K>, kBulkOf<Q8, true>};
+constexpr std::array<void (*)(const AttendArgs&) noexcept, kKvTypes> kAttendBulk{
+    attend_bulk<F32>, attend_bulk<F16>, attend_bulk<Bf16>, attend_bulk<I8>};
 }  // namespace
 }  // namespace qgen::kernels::amx
 #include "kernels/region_end.h"
@@ -90,6 +104,7 @@ const KernelTable& amx_table() noexcept {
     for (std::size_t i = 0; i < kIntegerTypes; ++i) {
       changed.packed[static_cast<std::size_t>(PackedType::q8) + i].bulk = amx::kBulkIntegers[i];
     }
+    for (std::size_t i = 0; i < kKvTypes; ++i) changed.kv[i].attend_bulk = amx::kAttendBulk[i];
     changed.probe.bf16 = amx::probe_bf16;
     return changed;
   }();
@@ -103,8 +118,10 @@ bool tiles_multiply_right() noexcept {
   return right;
 }
 
-constinit const BuiltTable kAmx{
-    "amx", [](const CpuFeatures& f) noexcept { return kAvx512.usable(f) && f.amx_tile && f.amx_bf16; },
-    amx_table};
+constinit const BuiltTable kAmx{"amx",
+                                [](const CpuFeatures& f) noexcept {
+                                  return kAvx512.usable(f) && f.avx512_bf16 && f.amx_tile && f.amx_bf16;
+                                },
+                                amx_table};
 
 }  // namespace qgen::kernels

@@ -14,6 +14,7 @@ namespace {
 inline constexpr int kWeightLocality = 3;
 // clang-format off
 #include "kernels/generic/elements.inl"
+#include "kernels/vocabulary/avx512_bf16.inl"
 #include "kernels/generic/panels.inl"
 #include "kernels/generic/panel_few.inl"
 #include "kernels/generic/panel_many.inl"
@@ -30,8 +31,7 @@ inline constexpr int kWeightLocality = 3;
 // clang-format on
 
 /// Products in bf16: a unit is a pair of columns, the even one in the lower half.
-struct PairUnits {
-  using Weight = Bf16;
+struct PairUnits : RoundedPairs {
   static constexpr int kPairUnits = 1;
 
   static V load_unit(const std::byte* w, int) { return load(w); }
@@ -42,14 +42,6 @@ struct PairUnits {
     return reinterpret_cast<V>(_mm512_cvtne2ps_pbh(high, low));
   }
 
-  /// Both rounded, into the lower and the upper halves of 32 bits.
-  static V pair(V even, V odd) {
-    const __m512i low = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(even)));
-    const __m512i high = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(odd)));
-    return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
-  }
-
-  static void store_pair(std::byte* to, V even, V odd) { store(to, pair(even, odd)); }
   static V multiply_add(V w, V x, V y) {
     return _mm512_dpbf16_ps(y, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
   }

@@ -87,8 +87,8 @@ TEST(DispatchRule, TakesTilesWhereverTheyAreComplete) {
   CpuFeatures amd = sapphire_rapids();
   amd.amd = true;
   EXPECT_EQ(best_table(amd).name, "amx");
-  for (bool CpuFeatures::*part :
-       {&CpuFeatures::amx_tile, &CpuFeatures::amx_bf16, &CpuFeatures::avx512_vnni}) {
+  for (bool CpuFeatures::*part : {&CpuFeatures::amx_tile, &CpuFeatures::amx_bf16, &CpuFeatures::avx512_bf16,
+                                  &CpuFeatures::avx512_vnni}) {
     CpuFeatures f = sapphire_rapids();
     f.*part = false;
     EXPECT_NE(best_table(f).name, "amx");

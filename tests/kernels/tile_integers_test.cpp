@@ -26,12 +26,12 @@ namespace {
 template <class W>
 void multiply_on_model(const MatmulArgs& args) noexcept {
   test::TileModel registers;
-  tile_multiply_integers<W>(registers, args);
+  tile_multiply_integers<W, TileRounding>(registers, args);
 }
 
 template <class W, bool Rotated = false>
-constexpr MatmulKernel kOnModel{2 * kTileRows, tile_input_bytes, tile_integer_scratch, tile_prepare<Rotated>,
-                                multiply_on_model<W>};
+constexpr MatmulKernel kOnModel{2 * kTileRows, tile_input_bytes, tile_integer_scratch,
+                                tile_prepare<TileRounding, Rotated>, multiply_on_model<W>};
 constexpr std::array<MatmulKernel, kIntegerTypes> kIntegers{kOnModel<Q8>,  kOnModel<Q4>,  kOnModel<Q4_1>,
                                                             kOnModel<Q4K>, kOnModel<Q6K>, kOnModel<Q8, true>};
 }  // namespace

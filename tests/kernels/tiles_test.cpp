@@ -24,6 +24,7 @@ using kernels::tiles::tile_input_bytes;
 using kernels::tiles::tile_multiply;
 using kernels::tiles::tile_prepare;
 using kernels::tiles::tile_probe;
+using kernels::tiles::TileRounding;
 using kernels::tiles::tiles_are_right;
 
 constexpr std::int64_t kPanel = 16;
@@ -61,8 +62,8 @@ std::vector<float> multiply(const TileWeights& w, const std::vector<float>& x, s
                             std::int64_t tokens, std::int64_t begin, std::int64_t end) {
   const GuardedBytes input(tile_input_bytes(tokens, w.cols));
   for (std::int64_t t = 0; t < tokens; t += 2 * kPanel) {
-    tile_prepare<false>(x.data() + first * w.cols, w.cols, t, std::min(tokens, t + 2 * kPanel), w.cols,
-                        input.data());
+    tile_prepare<TileRounding, false>(x.data() + first * w.cols, w.cols, t, std::min(tokens, t + 2 * kPanel),
+                                      w.cols, input.data());
   }
   const std::int64_t rows = end - begin;
   const GuardedBytes y(static_cast<std::size_t>(tokens * rows) * sizeof(float));
@@ -127,7 +128,7 @@ TEST(Tiles, WriteOnlyTheirRowsAndTokens) {
   const TileWeights w(kRows, kCols, 6);
   const auto x = RandomFloats(7).vector(kTokens * kCols);
   std::vector<std::byte> input(tile_input_bytes(kTokens, kCols));
-  tile_prepare<false>(x.data(), kCols, 0, kTokens, kCols, input.data());
+  tile_prepare<TileRounding, false>(x.data(), kCols, 0, kTokens, kCols, input.data());
   TileModel registers;
   expect_writes_only(kTokens, kRows, [&](float* y, std::int64_t stride) {
     tile_multiply(registers, MatmulArgs{w.panel(0), kRows, kCols, input.data(), kTokens, y, stride, nullptr});
@@ -184,7 +185,7 @@ TEST(Tiles, AreCheckedBeforeTheyAreTrusted) {
 TEST(Tiles, InputsAreRoundedToNearestEvenAndPaddedWithZeros) {
   const std::vector<float> x{1.0f + 0x1p-8f, 1.0f + 0x3p-8f, -2.5f};
   std::vector<std::byte> input(tile_input_bytes(1, 3), std::byte{0xFF});
-  tile_prepare<false>(x.data(), 3, 0, 1, 3, input.data());
+  tile_prepare<TileRounding, false>(x.data(), 3, 0, 1, 3, input.data());
   std::vector<std::uint16_t> halves(input.size() / 2);
   std::memcpy(halves.data(), input.data(), input.size());
   EXPECT_EQ(halves.size(), 2u * 16 * 32);

@@ -123,7 +123,7 @@ inline constexpr std::int64_t kAttendQueries = 64;
 /// Floats of scratch memory for heads of that size: scores, and for attend_bulk a chunk, queries and scores
 /// in bf16.
 constexpr std::int64_t attend_scratch(std::int64_t head_dim) noexcept {
-  const std::int64_t padded = (head_dim + kKvLanes - 1) / kKvLanes * kKvLanes;
+  const std::int64_t padded = (head_dim + 2 * kKvLanes - 1) / (2 * kKvLanes) * 2 * kKvLanes;
   return kAttendQueries * kKvChunk * 3 / 2 + (kKvChunk + kAttendQueries / 2) * padded;
 }
 

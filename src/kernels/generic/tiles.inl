@@ -25,7 +25,14 @@ inline std::size_t tile_input_bytes(std::int64_t tokens, std::int64_t cols) noex
   return static_cast<std::size_t>(round_up(tokens, 2 * kTileRows) / kTileRows * tile_row_bytes(cols));
 }
 
-template <bool Rotated>
+/// How inputs and unpacked weights are rounded, where the processor has no instruction for it.
+struct TileRounding {
+  using Weight = Bf16;
+  static void store(void* to, V v) { Bf16::store(to, v); }
+  static void store_pair(std::byte* to, V even, V odd) { Bf16::store_pair(to, even, odd); }
+};
+
+template <class Rounding, bool Rotated>
 void tile_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std::int64_t end,
                   std::int64_t cols, std::byte* input) noexcept {
   constexpr std::int64_t kVectors = kTileColumns / kLanes;
@@ -39,7 +46,7 @@ void tile_prepare(const float* x, std::int64_t x_stride, std::int64_t begin, std
         values[i] = t < end && left > 0 ? load_up_to(x + t * x_stride + cols - left, left) : zero();
       }
       if constexpr (Rotated) rotate_input(values);
-      for (std::int64_t i = 0; i < kVectors; ++i) Bf16::store(row + i * kLanes * Bf16::kBytes, values[i]);
+      for (std::int64_t i = 0; i < kVectors; ++i) Rounding::store(row + i * kLanes * Bf16::kBytes, values[i]);
     }
   }
 }
@@ -179,7 +186,7 @@ bool tiles_are_right(Tiles& registers) {
       w[at] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(weight(i, c)) >> 16);
     }
   }
-  tile_prepare<false>(x, kCols, 0, kSize, kCols, input);
+  tile_prepare<TileRounding, false>(x, kCols, 0, kSize, kCols, input);
   MatmulArgs args;
   args.w = reinterpret_cast<const std::byte*>(w);
   args.rows = args.tokens = args.y_stride = kSize;
