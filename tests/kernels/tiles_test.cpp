@@ -106,7 +106,7 @@ TEST(Tiles, ProductsMatchReferenceOnAllShapes) {
 
 TEST(Tiles, GiveTheSameBitsHoweverRowsAndTokensAreCut) {
   constexpr std::int64_t kRows = 150, kTokens = 67;
-  for (const std::int64_t cols : {7, 100, 600}) {
+  for (const std::int64_t cols : {7, 100, 600, 3500}) {
     const TileWeights w(kRows, cols, 3);
     const auto x = RandomFloats(4).vector(kTokens * cols);
     const auto whole = multiply(w, x, 0, kTokens, 0, kRows);

@@ -108,37 +108,52 @@ void tile_square(Tiles& registers, const TileSquare& a) {
   store_tile<3>(registers, a, kTileRows, kTileRows);
 }
 
-/// Two panels in the order of B tiles, or one.
+/// Rows whose panels, as B tiles, take part of the second cache level while all tokens are multiplied by
+/// them: X is read from beyond, where it is too large, once for all of them.
+inline std::int64_t tile_block_rows(std::int64_t cols) {
+  constexpr std::int64_t kBytes = 786432, kMostPairs = 4;
+  const std::int64_t pair = 2 * std::max(tile_row_bytes(cols), kTileBytes);
+  return 2 * kTileRows * std::clamp<std::int64_t>(kBytes / pair, 1, kMostPairs);
+}
+
+/// Neighbouring panels in the order of B tiles.
 struct TilePanels {
   const std::byte* first;
-  std::int64_t next;      ///< bytes to the second panel; 0 where there is only one
-  const std::byte* soon;  ///< the two panels that will be wanted next, one after the other
+  std::int64_t panel;     ///< bytes from one to the next
+  const std::byte* soon;  ///< as many panels that will be wanted next
+  std::int64_t soon_panel;
 };
 
-/// Multiplies two panels, which hold the rows of W from `row` on, by all tokens. Meanwhile the next two are
-/// brought near, a share of every pair of tiles with each 32 tokens.
+/// Multiplies the panels of `rows` rows of W from `row` on by all tokens. Meanwhile the next ones are brought
+/// near, a share of every pair of tiles with each 32 tokens.
 template <class Tiles>
-void tile_panels(Tiles& registers, const MatmulArgs& a, const TilePanels& panels, std::int64_t row) {
+void tile_block(Tiles& registers, const MatmulArgs& a, const TilePanels& panels, std::int64_t row,
+                std::int64_t rows) {
   constexpr std::int64_t kTokens = 2 * kTileRows;
   const std::int64_t bytes = tile_row_bytes(a.cols);
   const std::int64_t squares = (a.tokens + kTokens - 1) / kTokens;
   for (std::int64_t i = 0; i < squares; ++i) {
     const std::int64_t t = i * kTokens;
     const std::int64_t line = kPairLines * i / squares;
-    tile_square(registers,
-                {a.input + t / kTileRows * bytes, bytes, panels.first, panels.next, bytes / kTileBytes,
-                 panels.soon + line * 64, kPairLines * (i + 1) / squares - line, a.y + t * a.y_stride + row,
-                 a.y_stride, a.tokens - t, a.rows - row});
+    for (std::int64_t r = 0; r < rows; r += 2 * kTileRows) {
+      const std::int64_t panel = r / kTileRows;
+      tile_square(registers,
+                  {a.input + t / kTileRows * bytes, bytes, panels.first + panel * panels.panel,
+                   rows - r > kTileRows ? panels.panel : 0, bytes / kTileBytes,
+                   panels.soon + panel * panels.soon_panel + line * 64, kPairLines * (i + 1) / squares - line,
+                   a.y + t * a.y_stride + row + r, a.y_stride, a.tokens - t, rows - r});
+    }
   }
 }
 
 template <class Tiles>
 void tile_multiply(Tiles& registers, const MatmulArgs& a) {
-  const std::int64_t bytes = tile_row_bytes(a.cols);
+  const std::int64_t bytes = tile_row_bytes(a.cols), block = tile_block_rows(a.cols);
   registers.configure(full_tiles());
-  for (std::int64_t row = 0; row < a.rows; row += 2 * kTileRows) {
+  for (std::int64_t row = 0; row < a.rows; row += block) {
     const std::byte* w = a.w + row / kTileRows * bytes;
-    tile_panels(registers, a, {w, a.rows - row > kTileRows ? bytes : 0, w + 2 * bytes}, row);
+    tile_block(registers, a, {w, bytes, w + block / kTileRows * bytes, bytes}, row,
+               std::min(block, a.rows - row));
   }
   registers.release();
 }
