@@ -131,8 +131,8 @@ double relative_error(const std::vector<float>& actual, const std::vector<float>
 /// How far a stage may be off. Each of the ~5 roundings that a value passes in a stage adds about one unit in
 /// the last place of the coarsest format on its way (f32 sums of up to 128 terms: sqrt(128) units); the
 /// layers' non-linear parts pass errors on enlarged by a small factor, for which 16 stands. Weights held as
-/// integers round inputs by 32512ths of a group's largest number, about three times their size, and uniform
-/// errors are 1/sqrt(12) of a step: 2^-15; or, for `bytes`, by 127ths: 2^-7.
+/// integers round inputs by 16319ths of a group's largest number, about three times their size, and uniform
+/// errors are 1/sqrt(12) of a step: 2^-14, of which half is enough; or, for `bytes`, by 127ths: 2^-7.
 double tolerance(KvType kv, bool rounds, bool integers, bool bytes, std::size_t stages) {
   double unit = integers ? 0x1p-15 : 0x1p-24 * std::sqrt(128.0);
   if (kv == KvType::f16) unit = 0x1p-11;

@@ -36,8 +36,8 @@ std::vector<double> rounded_to(const Matrix& x, std::int64_t t, float limit) {
   return rounded;
 }
 
-std::vector<double> rounded_to_16_bits(const Matrix& x, std::int64_t t) {
-  return rounded_to(x, t, 32512);
+std::vector<double> rounded_to_15_bits(const Matrix& x, std::int64_t t) {
+  return rounded_to(x, t, 16319);
 }
 
 std::vector<double> rounded_to_8_bits(const Matrix& x, std::int64_t t) {
@@ -68,7 +68,7 @@ void expect_near(const std::vector<float>& y, const IntegerWeights& w, const Mat
 }
 
 void expect_integer_products(const std::vector<float>& y, const IntegerWeights& w, const Matrix& x) {
-  expect_near(y, w, x, rounded_to_16_bits, 0);
+  expect_near(y, w, x, rounded_to_15_bits, 0);
 }
 
 /// Weights of four bits and rotated ones.
@@ -123,24 +123,23 @@ Matrix largest_inputs(std::int64_t cols) {
   std::mt19937 random(1);
   Matrix x(20, cols);
   x.fill([&] {
-    return random() % 4 == 0 ? 32512.0f : static_cast<float>(static_cast<int>(random() % 65025) - 32512);
+    return random() % 4 == 0 ? 16319.0f : static_cast<float>(static_cast<int>(random() % 32639) - 16319);
   });
   for (std::int64_t t = 0; t < x.rows; ++t) {
-    for (std::int64_t c = 0; c < cols; c += kGroup) x.row(t)[c + t % kGroup] = 32512.0f;
+    for (std::int64_t c = 0; c < cols; c += kGroup) x.row(t)[c + t % kGroup] = 16319.0f;
   }
   // The largest sums: everything at its limit, of either sign; then lower bytes at their limits as well.
-  std::fill_n(x.row(0), cols, 32512.0f);
-  std::fill_n(x.row(1), cols, -32512.0f);
+  std::fill_n(x.row(0), cols, 16319.0f);
+  std::fill_n(x.row(1), cols, -16319.0f);
   for (std::int64_t c = 0; c < cols; ++c) {
     if (c % kGroup == 2) continue;
-    x.row(2)[c] = 126.0f * 255 - 127;
-    x.row(3)[c] = -126.0f * 255 - 127;
+    x.row(2)[c] = 126.0f * 128 + 64;
+    x.row(3)[c] = -126.0f * 128 - 64;
   }
   return x;
 }
 
-/// X is what values are multiplied by. Integers are exact; runs of a group, both halves of its X, and minima
-/// are added up in floats.
+/// X is what values are multiplied by. Integers are exact; runs of a group and minima are added up in floats.
 void expect_exact_products(const IntegerWeights& w, const Matrix& x) {
   const PackedKernels& packed = w.panels.kernels();
   const Matrix turned = rotated(x, 1);

@@ -176,14 +176,15 @@ inline Matrix rotated(const Matrix& m, float factor) {
 }
 
 /// 127 times the weights as they were rounded (within some units of a float), by multiplication with inputs
-/// that are 32512 in one column, whose scale is 1.
+/// that are 16319 in one column, whose scale is 1.
 inline Matrix rounded_times_127(const Panels& w) {
   Matrix rounded(w.rows, w.cols), x(1, w.cols);
   for (std::int64_t c = 0; c < w.cols; ++c) {
     x.fill([] { return 0.0f; });
-    x.row(0)[c] = 32512.0f;
+    x.row(0)[c] = 16319.0f;
     const auto y = multiply(w.kernels().few, w, x);
-    for (std::int64_t r = 0; r < w.rows; ++r) rounded.row(r)[c] = y[static_cast<std::size_t>(r)] / 256;
+    for (std::int64_t r = 0; r < w.rows; ++r)
+      rounded.row(r)[c] = y[static_cast<std::size_t>(r)] * (127.0f / 16319.0f);
   }
   return rounded;
 }

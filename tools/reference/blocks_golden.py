@@ -7,7 +7,7 @@ Face transformers computes from the same weights, dequantised by the gguf packag
 
 expected.json is that of model_golden.py; its noise is that of the arithmetic which such weights allow:
 
-    f32               inputs of products rounded to 16 bits in groups of 32, and the weights of formats that are not held without
+    f32               inputs of products rounded to 15 bits in groups of 32, and the weights of formats that are not held without
                       loss rounded to 8 bits in groups of 32
     rounded_inputs    inputs of 4-bit weights rounded to 8 bits in groups of 32, other inputs and weights to bfloat16, and the same
                       weights to 8 bits
@@ -89,7 +89,7 @@ class Runner(model_golden.Runner):
             self.model.float()
 
     def logits(self, ids):
-        return self.with_linear(ids, lambda kind, x, weight: (rounded(x, 32512), weight))
+        return self.with_linear(ids, lambda kind, x, weight: (rounded(x, 16319), weight))
 
     def with_rounded_inputs(self, ids):
         def change(kind, x, weight):

@@ -65,7 +65,7 @@ struct PackedKernels {
   void (*pack)(const float* w, std::int64_t stride, std::int64_t rows, std::int64_t cols,
                std::byte* panel) noexcept = nullptr;
   /// Up to kFewTokens are multiplied by `few`, up to kManyTokens by `many`, more by `bulk`. f32, f16 and bf16
-  /// keep inputs in f32. Types of integers round them to 16 bits by groups of kGroup (scale: largest / 32512,
+  /// keep inputs in f32. Types of integers round them to 15 bits by groups of kGroup (scale: largest / 16319,
   /// in f32), multiply integers exactly and add the products of columns with a scale of their own, scaled,
   /// and the minima times sums of inputs in one order, so that `few` and `many` agree bit for bit there.
   /// `bulk` may instead round inputs, and the values of weights, to bf16, and inputs of weights that have 4

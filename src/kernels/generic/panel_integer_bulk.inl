@@ -1,7 +1,7 @@
 // Y[t, r] = sum over c of W[r, c] * X[t, c] for W in panels of integers and many tokens, in the arithmetic of
 // P: a block of W at a time is unpacked to panels of P's weights, which stay in the second cache level while
 // all tokens are multiplied by them. Besides being faster than integers where the processor has no fast
-// products of bytes, or multiplies bf16 at half their rate, since X needs 16 bits of them, this has no scales
+// products of bytes, or multiplies bf16 at half their rate, since X needs two of them, this has no scales
 // within.
 
 template <class P>

@@ -1,10 +1,10 @@
 // Y[t, r] = sum over c of W[r, c] * X[t, c] for W in panels of integers (see panel_integer.inl) and a few
 // tokens: panels stream through the registers once.
 //
-// For an output, here and for many tokens, the products of a run (of columns with one scale) and of one half
-// of its X are added as integers, starting from what makes up for a bias of the weights, and multiplied by
-// both scales; halves, runs, minima and groups are added up in order in one chain of multiply-adds. So an
-// output does not depend on what it is computed together with.
+// For an output, here and for many tokens, the products of a run (of columns with one scale) are added as
+// integers, those with the upper bytes of X first, and what makes up for a bias of the weights, and
+// multiplied by both scales; runs, minima and groups are added up in order in one chain of multiply-adds. So
+// an output does not depend on what it is computed together with.
 
 /// How far ahead of the weights in use to prefetch, in bytes.
 inline constexpr std::int64_t kPanelAhead = 8192;
@@ -14,7 +14,6 @@ inline constexpr std::int64_t kPanelAhead = 8192;
 template <class W, int group, int Tokens>
 void integer_few_group(const std::byte* block, const typename W::Factors& factors, const InputGroup<2>* x,
                        Row<Tokens>& sums) {
-  using Products = typename W::Products;
   constexpr int kRunVectors = kGroupVectors / W::kRuns;
   Quads w;
   QGEN_UNROLL
@@ -24,16 +23,17 @@ void integer_few_group(const std::byte* block, const typename W::Factors& factor
     const V scale = W::scale(block, factors, group, run);
     QGEN_UNROLL
     for (int t = 0; t < Tokens; ++t) {
+      const std::int32_t start = start_of<W>(x[t], run);
+      RunSum<W, 2, false> products;
+      products.begin(start);
       QGEN_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const auto& in = x[t].halves[half];
-        const std::int32_t start = start_of<W>(in, run);
-        I products = Products::begin(start);
+        if (half == 1) products.go_on(start);
         QGEN_UNROLL
         for (int i = run * kRunVectors; i < (run + 1) * kRunVectors; ++i)
-          products = Products::add(products, w[i], four_bytes(in.x + 4 * i));
-        sums[t] = fma(to_float(Products::end(products, start)), scale * set(in.scale), sums[t]);
+          products.add(w[i], x[t].x[half] + 4 * i);
       }
+      sums[t] = fma(products.total(start), scale * set(x[t].scale), sums[t]);
     }
   }
   if constexpr (W::kHasMinimum) {

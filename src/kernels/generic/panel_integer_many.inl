@@ -28,18 +28,14 @@ struct PanelBlocks {
   [[nodiscard]] const std::byte* at(int panel) const { return first + panel * stride; }
 };
 
+template <class W, int Halves, int Tokens, int Panels>
+using RunSums = RunSum<W, Halves, true>[static_cast<std::size_t>(Tokens)][static_cast<std::size_t>(Panels)];
+
 /// Adds the products of a run of one group and one half of its X.
 template <class W, int group, int run, int half, int Panels, int Tokens, int Halves>
-void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scales,
-                   const InputGroup<Halves>* x, Grid<Tokens, Panels>& sums) {
-  using Products = typename W::Products;
+void many_add_half(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x,
+                   RunSums<W, Halves, Tokens, Panels>& products) {
   constexpr int kRunVectors = kGroupVectors / W::kRuns;
-  IntegerGrid<Tokens, Panels> products;
-  QGEN_UNROLL
-  for (int t = 0; t < Tokens; ++t) {
-    QGEN_UNROLL
-    for (int p = 0; p < Panels; ++p) products[t][p] = Products::begin(start_of<W>(x[t].halves[half], run));
-  }
   QGEN_UNROLL
   for (int i = run * kRunVectors; i < (run + 1) * kRunVectors; ++i) {
     IntegerRow<Panels> w;
@@ -47,18 +43,8 @@ void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scal
     for (int p = 0; p < Panels; ++p) w[p] = W::weights(blocks.at(p), group, i);
     QGEN_UNROLL
     for (int t = 0; t < Tokens; ++t) {
-      const I four = four_bytes(x[t].halves[half].x + 4 * i);
       QGEN_UNROLL
-      for (int p = 0; p < Panels; ++p) products[t][p] = Products::add(products[t][p], w[p], four);
-    }
-  }
-  QGEN_UNROLL
-  for (int t = 0; t < Tokens; ++t) {
-    const auto& in = x[t].halves[half];
-    QGEN_UNROLL
-    for (int p = 0; p < Panels; ++p) {
-      const V total = to_float(Products::end(products[t][p], start_of<W>(in, run)));
-      sums[t][p] = fma(total, scales[p] * set(in.scale), sums[t][p]);
+      for (int p = 0; p < Panels; ++p) products[t][p].add(w[p], x[t].x[half] + 4 * i);
     }
   }
 }
@@ -66,11 +52,26 @@ void many_add_half(const PanelBlocks<W, Panels>& blocks, const Row<Panels>& scal
 template <class W, int group, int run, int Panels, int Tokens, int Halves>
 void many_add_run(const PanelBlocks<W, Panels>& blocks, const InputGroup<Halves>* x,
                   Grid<Tokens, Panels>& sums) {
+  RunSums<W, Halves, Tokens, Panels> products;
+  const auto for_each = [&](const auto& visit) {
+    QGEN_UNROLL
+    for (int t = 0; t < Tokens; ++t) {
+      QGEN_UNROLL
+      for (int p = 0; p < Panels; ++p) visit(products[t][p], start_of<W>(x[t], run), t, p);
+    }
+  };
+  for_each([](auto& sum, std::int32_t start, int, int) { sum.begin(start); });
+  many_add_half<W, group, run, 0, Panels, Tokens>(blocks, x, products);
+  if constexpr (Halves == 2) {
+    for_each([](auto& sum, std::int32_t start, int, int) { sum.go_on(start); });
+    many_add_half<W, group, run, 1, Panels, Tokens>(blocks, x, products);
+  }
   Row<Panels> scales;
   QGEN_UNROLL
   for (int p = 0; p < Panels; ++p) scales[p] = W::scale(blocks.at(p), blocks.factors[p], group, run);
-  many_add_half<W, group, run, 0, Panels, Tokens>(blocks, scales, x, sums);
-  if constexpr (Halves == 2) many_add_half<W, group, run, 1, Panels, Tokens>(blocks, scales, x, sums);
+  for_each([&](const auto& sum, std::int32_t start, int t, int p) {
+    sums[t][p] = fma(sum.total(start), scales[p] * set(x[t].scale), sums[t][p]);
+  });
 }
 
 template <class W, int group, int Panels, int Tokens, int Halves>

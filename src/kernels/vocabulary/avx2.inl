@@ -180,6 +180,10 @@ inline V to_float(I v) {
   return _mm256_cvtepi32_ps(v);
 }
 
+inline I add_int(I a, I b) {
+  return _mm256_add_epi32(a, b);
+}
+
 template <int n>
 I shift_left(I v) {
   return _mm256_slli_epi32(v, n);

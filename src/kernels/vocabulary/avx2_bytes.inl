@@ -6,6 +6,7 @@ inline I add_pairs(I sum, I pairs) {
 
 struct ByteProducts {
   static constexpr int kBias = 0;
+  static constexpr bool kWide = true;
   static I begin(std::int32_t) { return _mm256_setzero_si256(); }
   static I add(I sum, I w, I x) {
     // With the sign moved from w to x, neither the unsigned operand, 0..128, nor a pair's sum is too large.
@@ -16,6 +17,7 @@ struct ByteProducts {
 
 /// Sums in 16 bits, where sixteen products of 15 * 127 still fit.
 struct NibbleProducts {
+  static constexpr bool kWide = false;
   static I begin(std::int32_t) { return _mm256_setzero_si256(); }
   static I add(I sum, I w, I x) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x)); }
   static I end(I sum, std::int32_t start) { return add_pairs(set_int(start), sum); }
@@ -23,6 +25,7 @@ struct NibbleProducts {
 
 /// Two products of 63 * 127 fit into 16 bits.
 struct SixBitProducts {
+  static constexpr bool kWide = true;
   static I begin(std::int32_t start) { return set_int(start); }
   static I add(I sum, I w, I x) { return add_pairs(sum, _mm256_maddubs_epi16(w, x)); }
   static I end(I sum, std::int32_t) { return sum; }

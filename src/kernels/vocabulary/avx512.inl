@@ -9,7 +9,7 @@ inline constexpr int kTileTokens = 12;
 inline constexpr int kFewTile = 12;
 inline constexpr int kFewChains = 2;
 inline constexpr int kBytePanels = 2;
-inline constexpr int kByteTokens = 5;
+inline constexpr int kByteTokens = 7;
 inline constexpr int kByteFewTokens = 8;
 
 inline V zero() {
@@ -179,6 +179,10 @@ inline V to_float(I v) {
   return _mm512_cvtepi32_ps(v);
 }
 
+inline I add_int(I a, I b) {
+  return _mm512_add_epi32(a, b);
+}
+
 template <int n>
 I shift_left(I v) {
   return _mm512_slli_epi32(v, n);
@@ -214,8 +218,16 @@ inline void store_bytes(void* to, V v) {
 
 struct ByteProducts {
   static constexpr int kBias = 128;
+  static constexpr bool kWide = true;
   static I begin(std::int32_t start) { return set_int(start); }
   static I add(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
+  /// By hand, because compilers load and broadcast by an instruction of its own.
+  static I add_four(I sum, I w, const std::byte* four) {
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(sum)
+            : "v"(w), "m"(*reinterpret_cast<const std::byte(*)[4]>(four)));
+    return sum;
+  }
   static I end(I sum, std::int32_t) { return sum; }
 };
 

@@ -165,6 +165,10 @@ inline V to_float(I v) {
   return vcvtq_f32_s32(v);
 }
 
+inline I add_int(I a, I b) {
+  return vaddq_s32(a, b);
+}
+
 template <int n>
 I shift_left(I v) {
   return vshlq_n_s32(v, n);
@@ -198,6 +202,7 @@ inline void store_bytes(void* to, V v) {
 
 struct ByteProducts {
   static constexpr int kBias = 0;
+  static constexpr bool kWide = true;
   static I begin(std::int32_t start) { return set_int(start); }
   static I add(I sum, I w, I x) {
     // By hand, because clang 14 hides the intrinsic from regions.

@@ -29,7 +29,8 @@
 //                        the second
 //   I                    vector of integers with the operators |, & and ^
 //   load_int, store_int, set_int    as load, store and set
-//   to_int, to_float     of integers below 2^24, exactly
+//   to_int, to_float     of integers; to_float rounds what exceeds 2^24
+//   add_int(a, b)        of every lane
 //   shift_left<n>, shift_right<n>   of every lane; what comes in from the left may be anything
 //   low_nibbles, high_nibbles       that half of every byte, 0..15
 //   load_bytes           kLanes signed bytes as floats
@@ -37,7 +38,9 @@
 //   ByteProducts         a sum for every lane: begin(start), then up to eight times add(sum, w, x), four
 //                        products of bytes in w, -128..127 plus kBias, by signed ones in x, -127..127, then
 //                        end(sum, start), which includes start, 0 where kBias is 0. kBias is 128 where the
-//                        processor multiplies unsigned by signed bytes, else 0.
+//                        processor multiplies unsigned by signed bytes, else 0. Where kWide, the sum has 32
+//                        bits all along and includes start from the beginning, so that it may be any number.
+//                        Perhaps also add_four(sum, w, from): x is the four bytes there in every lane.
 //   NibbleProducts, SixBitProducts  the same for w of 0..15 and of 0..63; start may be anything
 
 using V = float __attribute__((vector_size(16)));
@@ -204,6 +207,10 @@ inline V to_float(I v) {
   return __builtin_convertvector(v, V);
 }
 
+inline I add_int(I a, I b) {
+  return a + b;
+}
+
 template <int n>
 I shift_left(I v) {
   return v << n;
@@ -236,6 +243,7 @@ inline void store_bytes(void* to, V v) {
 
 struct ByteProducts {
   static constexpr int kBias = 0;
+  static constexpr bool kWide = true;
   static I begin(std::int32_t start) { return set_int(start); }
   static I add(I sum, I w, I x) {
     const I16 a = reinterpret_cast<I16>(w), b = reinterpret_cast<I16>(x);
