@@ -28,8 +28,12 @@ struct PanelBlocks {
   [[nodiscard]] const std::byte* at(int panel) const { return first + panel * stride; }
 };
 
+/// Fewer sums than a processor has products under way want those of both halves to grow at a time.
+inline constexpr bool kChainedHalves = kBytePanels * kByteTokens >= 10;
+
 template <class W, int Halves, int Tokens, int Panels>
-using RunSums = RunSum<W, Halves, true>[static_cast<std::size_t>(Tokens)][static_cast<std::size_t>(Panels)];
+using RunSums =
+    RunSum<W, Halves, kChainedHalves>[static_cast<std::size_t>(Tokens)][static_cast<std::size_t>(Panels)];
 
 /// Adds the products of a run of one group and one half of its X.
 template <class W, int group, int run, int half, int Panels, int Tokens, int Halves>
